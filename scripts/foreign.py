@@ -1,5 +1,5 @@
 """Run a command with programs of others that tests can use: qpid-jms (Java), rhea (JavaScript), proton C++, DuckDB,
-MIT Kerberos.
+MIT Kerberos, mosquitto's clients.
 
     python -m scripts.foreign python -m pytest tests/broker/foreign
     python -m scripts.foreign --only rhea python -m pytest tests/broker/foreign
@@ -9,7 +9,8 @@ Maven and npm when they are first needed; proton C++ is the system's. A DuckDB w
 by pip, in a folder of its own, since the extension is published for other versions than the project's. What is missing
 of the system's packages (a JDK, Maven, Node.js, npm, proton's headers) is installed where this runs as root on Debian.
 The library gssapi is compiled against the system's Kerberos.
-The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA, QMF_TEST_DUCKDB_DELTA and QMF_TEST_KERBEROS (folders)
+The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA, QMF_TEST_DUCKDB_DELTA, QMF_TEST_KERBEROS and
+QMF_TEST_MOSQUITTO (folders)
 and QMF_TEST_PROTON_CPP (the compiler's options); one that is named there already is used as it is. What cannot be had
 is reported and left out.
 """
@@ -125,6 +126,11 @@ def kerberos() -> str:
     return str(home)
 
 
+def mosquitto() -> str:
+    """The folder of `mosquitto_pub` and `mosquitto_sub`."""
+    return str(Path(need("mosquitto_pub", "mosquitto-clients")).parent)
+
+
 def compiles(compiler: str, options: str) -> bool:
     """True if a program that uses proton C++ can be compiled."""
     text = "#include <proton/container.hpp>\nint main() { proton::container(); }\n"
@@ -165,6 +171,7 @@ def apt_install(package: str) -> None:
 CLIENTS: Mapping[str, Callable[[], str]] = {
     "jms": jms,
     "rhea": rhea,
+    "mosquitto": mosquitto,
     "proton_cpp": proton_cpp,
     "duckdb_delta": duckdb_delta,
     "kerberos": kerberos,

@@ -118,6 +118,8 @@ _RETURN_CODES = {
 _OF_SERVERS = frozenset({PacketType.CONNACK, PacketType.SUBACK, PacketType.UNSUBACK, PacketType.PINGRESP})
 
 _PONG = b"\xd0\x00"
+#: PUBACK without its packet id.
+_PUBACK = b"\x40\x02"
 
 #: Largest number of messages under way, where a client names none.
 _RECEIVE_MAXIMUM = 65_535
@@ -190,6 +192,12 @@ class ConnectionMachine:
             if self.state is not _S.CONNECTED:
                 self._follow(_T.PACKET)
             return self._on_publish(packet)
+        if type(packet) is MessageAnswer:
+            if self.state is not _S.CONNECTED:
+                self._follow(_T.PACKET)
+            if packet.type is PacketType.PUBREL:
+                self._incoming.discard(packet.packet_id)  # its end; what was not known does not count either
+            return packet
         kind = packet.type
         if kind in _OF_SERVERS:
             raise protocol_error(f"a client must not send {kind.name}")
@@ -202,10 +210,6 @@ class ConnectionMachine:
                 self._on_disconnect(packet)
             case _:
                 self._follow(_T.PACKET)
-                if kind is PacketType.PUBREL:
-                    assert isinstance(packet, MessageAnswer)
-                    # Its end; what was not known does not count either.
-                    self._incoming.discard(packet.packet_id)
         return packet
 
     def _follow(self, trigger: MqttTrigger) -> None:
@@ -366,6 +370,9 @@ class ConnectionMachine:
             reason: for people; empty for none.
         """
         self.packets_out += 1
+        if kind is PacketType.PUBACK and not code:
+            self._incoming.discard(packet_id)
+            return _PUBACK + packet_id.to_bytes(2)
         if kind is PacketType.PUBACK or (kind is PacketType.PUBREC and code.is_error):
             self._incoming.discard(packet_id)
         properties = _explanation(reason) if reason and self._explains else NO_PROPERTIES

@@ -176,6 +176,35 @@ def read_content(message: Message, exchange: str) -> tuple[Content, bytes]:
     return _with_value(content, body)
 
 
+class ContentReader:
+    """Reads messages that come one after the other, most often with the same sections before the payload."""
+
+    __slots__ = ("_content", "_exchange", "_head")
+
+    def __init__(self, exchange: str) -> None:
+        """Read for clients of an exchange, as of `to_message`."""
+        self._exchange = exchange
+        self._head = b""
+        self._content: Content | None = None
+
+    def read(self, message: Message) -> tuple[Content, bytes]:
+        """As `read_content`."""
+        data, head, content = message.data, self._head, self._content
+        place = len(head)
+        if content is not None and data.startswith(head) and len(data) > place + 5:
+            code = data[place]
+            if code == 0xA0:
+                if place + 2 + data[place + 1] == len(data):
+                    return content, data[place + 2 :]
+            elif code == 0xB0 and place + 5 + int.from_bytes(data[place + 1 : place + 5]) == len(data):
+                return content, data[place + 5 :]
+        content, payload = read_content(message, self._exchange)
+        place = len(data) - len(payload) - (2 if len(payload) < 0x100 else 5)
+        if data[place - 3 : place] == _DATA8[:3] and place < _MAX_HEAD:
+            self._head, self._content = data[:place], content
+        return content, payload
+
+
 def _content(head: bytes, exchange: str) -> Content:
     try:
         fields = decode_message(head, text=False)

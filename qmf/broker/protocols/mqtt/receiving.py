@@ -11,7 +11,7 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observer import TransactionCounts
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.protocols.mqtt.machine import ConnectionMachine
-from qmf.broker.protocols.mqtt.mapping import UnmappableError, read_content
+from qmf.broker.protocols.mqtt.mapping import ContentReader, UnmappableError
 from qmf.broker.protocols.mqtt.session import MqttSession, QueuedMessage, seconds_left
 from qmf.broker.protocols.mqtt.subscriptions import NO_TERMS, MqttSubscription, SubscriptionTerms, terms_of
 
@@ -82,6 +82,7 @@ class QueueConsumer:
         self._client = client
         self._session = client.session
         self._terms = NO_TERMS if shared is None else terms_of([shared])
+        self._reader = ContentReader(client.exchange_name)
         self._warned = False
 
     # ClientLink
@@ -148,13 +149,13 @@ class QueueConsumer:
         """Send a message with the QoS that both ends have, unless it is for none of the subscriptions any more."""
         client, session = self._client, self._session
         try:
-            content, payload = read_content(entry.message, client.exchange_name)
+            content, payload = self._reader.read(entry.message)
         except UnmappableError as error:
             self._warn(error)
             self._finish(entry)
             return
         terms = self._terms_of(content.name, content.retained_for)
-        qos = min(content.qos, terms.qos)
+        qos = content.qos if content.qos < terms.qos else terms.qos
         if qos < 0:
             self._finish(entry)
             return
@@ -192,7 +193,7 @@ class QueueConsumer:
         """
         client = self._client
         try:
-            content, payload = read_content(entry.message, client.exchange_name)
+            content, payload = self._reader.read(entry.message)
         except UnmappableError as error:
             self._warn(error)
             return False

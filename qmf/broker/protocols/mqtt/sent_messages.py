@@ -123,6 +123,9 @@ class SentMessages(Generic[T]):
         delivery = self._outgoing.get(packet_id)
         if delivery is None:
             return None
+        if delivery.state is _S.SENT and trigger is _T.PUBACK:  # as the table says, and most often
+            del self._outgoing[packet_id]
+            return delivery.item, _S.DONE
         delivery.state = state = SENT_TABLE.next(delivery.state, trigger)
         item, delivery.item = delivery.item, None
         if state is _S.DONE:

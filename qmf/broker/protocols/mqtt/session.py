@@ -29,9 +29,9 @@ from qmf.broker.protocols.mqtt.subscriptions import MqttSubscription, SessionSub
 FOR_EVER = 0xFFFFFFFF
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class QueuedMessage:
-    """A message that is under way to a client.
+    """A message that is under way to a client. It is never changed; not frozen, since that takes longer to create.
 
     Attributes:
         queue: that it is from.

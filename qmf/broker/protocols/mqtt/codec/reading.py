@@ -33,9 +33,6 @@ from qmf.broker.protocols.mqtt.codec.values import (
     protocol_error,
 )
 
-#: Bytes that must be there before they are removed from the buffer.
-_COMPACT = 64 * 1024
-
 _R = ReasonCode
 #: The reason codes of each type of packet.
 _CODES: Mapping[PacketType, frozenset[int]] = {
@@ -88,20 +85,23 @@ class PacketReader:
         """Begin with the first byte of a connection; arguments as the attributes."""
         self.version = version
         self.max_size = max_size
-        self._buffer = bytearray()
+        self._buffer = b""
         self._position = 0
+        #: Bytes that came and are not in the buffer yet.
+        self._parts: list[bytes] = []
+        #: Bytes that are not read yet, and how many there must be for the next step.
+        self._size = 0
+        self._needed = 2
 
     @property
     def waiting(self) -> int:
         """Bytes that are not read yet."""
-        return len(self._buffer) - self._position
+        return self._size
 
-    def feed(self, data: bytes | bytearray | memoryview) -> None:
+    def feed(self, data: bytes | memoryview) -> None:
         """Take bytes from the connection."""
-        if self._position >= _COMPACT or self._position == len(self._buffer):
-            del self._buffer[: self._position]
-            self._position = 0
-        self._buffer += data
+        self._parts.append(bytes(data))
+        self._size += len(data)
 
     def next_packet(self) -> Packet | None:
         """The next packet; None until there are more bytes.
@@ -109,47 +109,66 @@ class PacketReader:
         Raises:
             MqttError: the bytes are no packet, or one that is not allowed. Nothing may be read any more.
         """
-        buffer, position = self._buffer, self._position
-        have = len(buffer) - position
-        if have < 2:
+        if self._size < self._needed:
             return None
+        if self._parts:
+            self._join()
+        buffer, position = self._buffer, self._position
         start = position + 2
         length = buffer[position + 1]
         if length > 0x7F:
-            length &= 0x7F
-            shift = 7
-            while True:
-                if start >= len(buffer):
-                    self._check_size(have, length)
-                    return None
-                byte = buffer[start]
-                start += 1
-                length |= (byte & 0x7F) << shift
-                if byte < 0x80:
-                    if not byte:
-                        raise malformed_packet("a length has more bytes than it needs")
-                    break
-                shift += 7
-                if shift > 21:
-                    raise malformed_packet("a length has more than four bytes")
-        if start - position + length > self.max_size:
-            self._check_size(0, start - position + length)
+            found = self._length(start, length & 0x7F)
+            if found is None:
+                return None
+            start, length = found
         end = start + length
+        if end - position > self.max_size:
+            raise self._too_large(end - position)
         first = buffer[position]
-        if end > len(buffer):
+        if end - position > self._size:
             _check_flags(first)
+            self._needed = end - position
             return None
+        self._size -= end - position
+        self._needed = 2
         self._position = end
-        content = bytes(memoryview(buffer)[start:end])
         if first >> 4 == 3:
-            return _publish(first, content, self.version)
-        return self._packet(first, content)
+            return _publish(first, buffer[start:end], self.version)
+        if length == 2 and (answer := _SHORT_ANSWERS.get(first)) is not None:
+            packet_id = buffer[start] << 8 | buffer[start + 1]
+            if packet_id:
+                return MessageAnswer(answer, packet_id)
+        return self._packet(first, buffer[start:end])
 
-    def _check_size(self, have: int, size: int) -> None:
-        if max(have, size) > self.max_size:
-            raise MqttError(
-                ReasonCode.PACKET_TOO_LARGE, f"a packet of {size} bytes is larger than {self.max_size} bytes"
-            )
+    def _join(self) -> None:
+        """Add what came to the buffer, without what was read."""
+        rest = self._buffer[self._position :]
+        self._buffer = b"".join((rest, *self._parts)) if rest or len(self._parts) > 1 else self._parts[0]
+        self._position = 0
+        self._parts.clear()
+
+    def _length(self, start: int, length: int) -> tuple[int, int] | None:
+        """Where the content of a packet starts, and its length, of which a byte was read; None if it is incomplete."""
+        buffer, shift = self._buffer, 7
+        while True:
+            if start >= len(buffer):
+                self._needed = self._size + 1
+                if length > self.max_size:
+                    raise self._too_large(length)
+                return None
+            byte = buffer[start]
+            start += 1
+            length |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if not byte:
+                    raise malformed_packet("a length has more bytes than it needs")
+                return start, length
+            shift += 7
+            if shift > 21:
+                raise malformed_packet("a length has more than four bytes")
+
+    def _too_large(self, size: int) -> MqttError:
+        return MqttError(ReasonCode.PACKET_TOO_LARGE, f"a packet of {size} bytes is larger than {self.max_size} bytes")
 
     def _packet(self, first: int, content: bytes) -> Packet:
         kind = _check_flags(first)
@@ -170,6 +189,13 @@ class PacketReader:
 
 
 _ACKNOWLEDGEMENTS = frozenset({PacketType.PUBACK, PacketType.PUBREC, PacketType.PUBREL, PacketType.PUBCOMP})
+#: Answers to messages by their first byte, which have two bytes nearly always.
+_SHORT_ANSWERS = {
+    0x40: PacketType.PUBACK,
+    0x50: PacketType.PUBREC,
+    0x62: PacketType.PUBREL,
+    0x70: PacketType.PUBCOMP,
+}
 #: The flags in the first byte.
 _FLAGS = {PacketType.PUBREL: 2, PacketType.SUBSCRIBE: 2, PacketType.UNSUBSCRIBE: 2}
 
