@@ -7,7 +7,7 @@ import contextlib
 import logging
 import socket
 import uuid
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, cast
 
 from qmf.broker.client_info import ClientInfo
@@ -15,6 +15,7 @@ from qmf.broker.logins import Logins
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observer import Traffic
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
@@ -280,7 +281,6 @@ class MqttConnection(asyncio.Protocol):
             self.write(self.machine.confirm(result.data))
             return
         self._on_logged_in(result, mechanism)
-        self._handle()  # what came meanwhile; nothing if this is called for a packet
 
     def on_rejected(self, code: ReasonCode, reason: str) -> None:
         """See `LoginOwner`: the client learns the code alone."""
@@ -334,11 +334,28 @@ class MqttConnection(asyncio.Protocol):
             self._refuse(error.code, str(error))
             return
         self._client = client
-        self.write(machine.accept(session_present=present, properties=properties))
+
+        def accept(_: NotStored | None = None) -> None:
+            if self._client is client:
+                self._accept(client, session_present=present, properties=properties)
+
+        # A client that knows of its session relies on it: it must be there after a kill.
+        recorder = self._registry.recorder if client.session.durable else None
+        if recorder is None or not recorder.close_unit(accept):
+            accept()
+
+    def _accept(
+        self, client: MqttClient, *, session_present: bool, properties: Mapping[PacketProperty, object]
+    ) -> None:
+        """Tell the client that it is connected, and go on."""
+        machine = self.machine
+        self.write(machine.accept(session_present=session_present, properties=properties))
         client.resume()
         if machine.keep_alive:
+            self._last_read = self._loop.time()
             self._timer = self._loop.call_later(1.5 * machine.keep_alive, self._on_keep_alive)
         log.debug("connected: %s", self)
+        self._handle()  # what came meanwhile
 
     def _refuse(self, code: ReasonCode, reason: str) -> None:
         self._log_failure(reason)

@@ -8,13 +8,17 @@ from typing import Any
 
 import paho.mqtt.client as paho
 import pytest
+from paho.mqtt import properties as paho_properties
+from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 from support.waiting import WAIT_LIMIT, wait_until
 
 from qmf.broker import EmbeddedBroker
 from qmf.broker.protocols.mqtt.options import MqttOptions
+
+#: Without types.
+Properties: Any = paho_properties.Properties
 
 VERSIONS = pytest.mark.parametrize("version", [paho.MQTTv311, paho.MQTTv5], ids=["3.1.1", "5"])
 
@@ -31,7 +35,7 @@ class PahoClient:
     def __init__(self, port: int, client_id: str, version: Any, **connect: Any) -> None:
         self.received: queue.Queue[paho.MQTTMessage] = queue.Queue()
         self._subscribed: queue.Queue[Any] = queue.Queue()
-        self.client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id, protocol=version)
+        self.client = paho.Client(CallbackAPIVersion.VERSION2, client_id, protocol=version)
         self.client.on_message = lambda client, data, message: self.received.put(message)
         self.client.on_subscribe = lambda client, data, number, codes, properties: self._subscribed.put(codes)
         self._connect = {"host": "127.0.0.1", "port": port, **connect}
@@ -89,8 +93,9 @@ def test_properties_and_options(port: int) -> None:
         one.client.publish("p", "x", qos=1, retain=True, properties=given)
         message = one.message()
         assert message.retain
-        assert message.properties is not None
-        found = message.properties.json()
+        properties = message.properties
+        assert properties is not None
+        found = properties.json()
         assert found.pop("MessageExpiryInterval") <= 100
         assert found == {
             "ContentType": "text/plain",

@@ -1,0 +1,85 @@
+"""A broker is killed while clients of MQTT use it: nothing of QoS 1 is lost, QoS 2 arrives exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+from broker.protocols.mqtt.kill_load import Ledger, Publisher, Subscriber
+from support.processes import Process, command
+from support.waiting import WAIT_LIMIT
+
+pytestmark = pytest.mark.slow
+
+#: How often the broker is killed in `make soak`.
+KILLS = int(os.environ.get("QMF_SOAK_KILLS", "100"))
+
+
+def start(folder: Path) -> tuple[Process, int]:
+    """The broker as a process, and its port of MQTT."""
+    options = ("--port", "0", "--mqtt-port", "0", "--data-dir", str(folder), "--no-management")
+    process = Process(command("qmf-broker"), *options)
+    return process, int(process.wait_for("Listening on").rpartition(":")[2])
+
+
+async def live(process: Process, port: int, publisher: Publisher, subscriber: Subscriber, messages: int) -> None:
+    """Let both clients work until so many more messages are accepted and received; then kill the broker."""
+    ledger = publisher.ledger
+    accepted = len(ledger.accepted[1]) + len(ledger.accepted[2])
+    receiving = asyncio.create_task(subscriber.run(port, lambda: False))
+    while not subscriber.subscribed and not receiving.done():
+        await asyncio.sleep(0.005)
+    publishing = asyncio.create_task(publisher.run(port, lambda: False))
+    before = ledger.received.total()
+    async with asyncio.timeout(WAIT_LIMIT):
+        while (
+            len(ledger.accepted[1]) + len(ledger.accepted[2]) < accepted + messages
+            or ledger.received.total() < before + messages // 2
+        ) and not (publishing.done() or receiving.done()):
+            await asyncio.sleep(0.002)
+    process.popen.kill()
+    for result in await asyncio.gather(publishing, receiving, return_exceptions=True):
+        assert isinstance(result, ConnectionError | None), result
+
+
+async def finish(port: int, publisher: Publisher, subscriber: Subscriber) -> None:
+    """Let all that is under way arrive."""
+    async with asyncio.timeout(2 * WAIT_LIMIT):
+        await publisher.run(port, lambda: True)
+        await subscriber.run(port, lambda: True)
+
+
+def kill_again_and_again(folder: Path, kills: int, seed: int) -> Ledger:
+    chance = random.Random(seed)
+    ledger = Ledger()
+    publisher, subscriber = Publisher(ledger), Subscriber(ledger)
+    for _ in range(kills):
+        process, port = start(folder)
+        try:
+            asyncio.run(live(process, port, publisher, subscriber, chance.randrange(20, 600)))
+        finally:
+            process.end(signal.SIGKILL)
+    process, port = start(folder)
+    try:
+        asyncio.run(finish(port, publisher, subscriber))
+    finally:
+        process.end(signal.SIGTERM)
+    print(
+        f"{kills} kills (seed {seed}): {publisher.number:,} published, {len(ledger.accepted[1]):,} and "
+        f"{len(ledger.accepted[2]):,} accepted with QoS 1 and 2, {ledger.received.total():,} received, "
+        f"{ledger.again:,} marked as duplicates"
+    )
+    return ledger
+
+
+def test_a_few_kills(tmp_path: Path) -> None:
+    assert kill_again_and_again(tmp_path, 3, 1).faults() == []
+
+
+@pytest.mark.soak
+def test_many_kills(tmp_path: Path) -> None:
+    assert kill_again_and_again(tmp_path, KILLS, random.randrange(2**32)).faults() == []
