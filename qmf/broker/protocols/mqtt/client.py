@@ -202,8 +202,7 @@ class MqttClient:
     def on_node_deleted(self) -> bool:
         """A node of the client was deleted; True if its session has ended with it."""
         session = self.session
-        gone = session.queue is not None and self._registry.queue(session.queue_name) is not session.queue
-        gone = gone or self._sessions.exchange is not self._publishing.exchange
+        gone = self._consumers.has_lost_queue() or self._sessions.exchange is not self._publishing.exchange
         if gone:
             self._sessions.end(session)
         return gone

@@ -290,7 +290,8 @@ class MqttConnection(asyncio.Protocol):
         who = f"user {user!r}" if user else "no user"
         self._registry.observer.on_connection_refused(ClientInfo(self._info.address, user=user), reason)
         self._log_failure(f"login of {who} refused: {reason}")
-        self.end(code, "the login is refused")
+        renewing = self.machine.state is MqttState.RENEWING
+        self.end(ReasonCode.NOT_AUTHORIZED if renewing else code, "the login is refused")
 
     # Details
 

@@ -114,6 +114,12 @@ _RETURN_CODES = {
     ReasonCode.NOT_AUTHORIZED: 5,
 }
 
+#: States in which CONNACK is the last packet, and reasons that it does not know.
+_NOT_CONNECTED = frozenset({_S.NEW, _S.LOGGING_IN, _S.AUTHENTICATING})
+_OF_DISCONNECT = frozenset(
+    {ReasonCode.SERVER_SHUTTING_DOWN, ReasonCode.ADMINISTRATIVE_ACTION, ReasonCode.SESSION_TAKEN_OVER}
+)
+
 #: What a server sends, and a client must not.
 _OF_SERVERS = frozenset({PacketType.CONNACK, PacketType.SUBACK, PacketType.UNSUBACK, PacketType.PINGRESP})
 
@@ -342,9 +348,11 @@ class ConnectionMachine:
         """
         before = self.state
         self._follow(_T.CLOSE)
+        if before in _NOT_CONNECTED and code in _OF_DISCONNECT:
+            code = ReasonCode.SERVER_UNAVAILABLE
         if before is _S.CLOSED:
             return b""
-        if before in (_S.NEW, _S.LOGGING_IN, _S.AUTHENTICATING):
+        if before in _NOT_CONNECTED:
             if self.connect is None and code is not ReasonCode.UNSUPPORTED_VERSION:
                 return b""  # nobody knows whether it is a client of MQTT
             if self.version is Version.V3 or self.connect is None:

@@ -21,7 +21,8 @@ from qmf.broker.protocols.mqtt.codec.values import protocol_error
 
 T = TypeVar("T")
 
-_MAX_ID = 0xFFFF
+#: The largest packet id.
+MAX_PACKET_ID = 0xFFFF
 
 
 class SentMessageState(enum.Enum):
@@ -95,7 +96,7 @@ class SentMessages(Generic[T]):
         outgoing = self._outgoing
         packet_id = self._last_id
         while True:
-            packet_id = packet_id + 1 if packet_id < _MAX_ID else 1
+            packet_id = packet_id + 1 if packet_id < MAX_PACKET_ID else 1
             if packet_id not in outgoing:
                 break
         self._last_id = packet_id

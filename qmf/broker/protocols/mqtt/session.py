@@ -22,7 +22,7 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.broker.protocols.mqtt.mapping import PACKET_ID, UnmappableError, read_content
 from qmf.broker.protocols.mqtt.records import SessionRecords
-from qmf.broker.protocols.mqtt.sent_messages import SentMessages, SentMessageState
+from qmf.broker.protocols.mqtt.sent_messages import MAX_PACKET_ID, SentMessages, SentMessageState
 from qmf.broker.protocols.mqtt.subscriptions import MqttSubscription, SessionSubscriptions
 
 #: Kept for ever.
@@ -211,7 +211,8 @@ class MqttSession:
                 packet_id = read_content(entry.message, exchange)[0].packet_id
             except UnmappableError:
                 packet_id = None
-            if packet_id is None:
+            # Whoever has sent a message with such an annotation by AMQP has not sent it to this client.
+            if packet_id is None or not 0 < packet_id <= MAX_PACKET_ID or self.sent.get(packet_id) is not None:
                 queue.delivery.put_back([entry])
             else:
                 self.sent.restore(packet_id, QueuedMessage(queue, entry))
@@ -226,6 +227,17 @@ class MqttSession:
             if subscription.group and (queue := self._registry.queue(shared_name(subscription))) is not None:
                 found.append((queue, subscription))
         return found
+
+    def is_whole(self, exchange: Exchange) -> bool:
+        """False if somebody has deleted a queue or a binding of the session: it has lost messages, and is to end."""
+        queue = self.queue
+        for subscription in self.subscriptions:
+            if subscription.group:
+                if self._registry.queue(shared_name(subscription)) is None:
+                    return False
+            elif queue is None or exchange.binding(queue, subscription.pattern) is None:
+                return False
+        return True
 
     def _settings(self, *, shared: bool) -> QueueSettings:
         """Of a queue. A full one gives up its oldest message: one client that is away must not stop all senders."""

@@ -91,7 +91,7 @@ class MqttSessions:
             if (older := self._connections.get(found)) is not None:
                 older.end(ReasonCode.SESSION_TAKEN_OVER, "another connection has taken over the session")
             found = self._sessions.get(client_id)  # it may have ended with its connection
-        if found is not None and (clean or (found.queue is not None and not found.queues)):
+        if found is not None and (clean or not found.is_whole(self.exchange)):
             self.end(found)
             found = None
         if found is None:

@@ -83,6 +83,13 @@ class ClientConsumers:
             if consumer.queue is not None and len(consumer.queue.contents):
                 consumer.queue.delivery.dispatch()
 
+    def has_lost_queue(self) -> bool:
+        """True if somebody has deleted a queue that the client receives from."""
+        return any(
+            consumer.queue is not None and self._registry.queue(consumer.queue.name) is not consumer.queue
+            for consumer in self._all.values()
+        )
+
     def stop_all(self) -> None:
         """Receive nothing more."""
         for name in list(self._all):

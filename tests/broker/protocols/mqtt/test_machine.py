@@ -382,3 +382,10 @@ def test_authentication_data_needs_a_method() -> None:
 def test_options_that_make_no_sense_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(CallerError, match="of MQTT must be"):
         MqttOptions(**options)
+
+
+def test_a_login_that_is_interrupted_is_refused_with_a_reason_of_connack() -> None:
+    machine = ConnectionMachine(MqttOptions())
+    fed(machine, Connect(Version.V5))
+    found = answer(machine, machine.close(ReasonCode.SERVER_SHUTTING_DOWN, ""))
+    assert found == ConnAck(code=ReasonCode.SERVER_UNAVAILABLE)

@@ -10,9 +10,15 @@ from broker.protocols.mqtt.wire_client import WireClient, connect, mqtt_broker
 from broker.visible_broker import VisibleBroker
 from support.waiting import until
 
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.message import read_message
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.protocols.mqtt.codec.packets import MessageAnswer, Publish, Will
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.values import PacketType, ReasonCode, Version
+from qmf.codec.message import Message as AmqpMessage
+from qmf.codec.message import Section, encode_message
+from qmf.codec.types import UInt8, UInt32
 
 _P = PacketProperty
 
@@ -261,6 +267,66 @@ async def test_a_queue_that_is_deleted_ends_its_session() -> None:
         assert reason is not None
         assert reason.code == ReasonCode.ADMINISTRATIVE_ACTION
         assert not present(await connect(broker, clean=False, expiry=100))
+
+
+async def test_a_session_that_has_lost_a_binding_or_queue_while_its_client_was_away_ends() -> None:
+    async with mqtt_broker() as broker:
+        for loss in ("binding", "shared queue", "exchange"):
+            client = await connect(broker, expiry=100)
+            await client.subscribe("a", "$share/g/b", qos=1)
+            await client.disconnect()
+            registry = broker.registry
+            queue, shared = registry.queue("mqtt/client"), registry.queue("$share/g/b")
+            exchange = registry.exchange("mqtt")
+            assert queue is not None
+            assert shared is not None
+            assert isinstance(exchange, Exchange)
+            if loss == "binding":
+                registry.unbind(exchange, queue, "a")
+            elif loss == "shared queue":
+                registry.delete_queue(shared)
+            else:
+                registry.delete(exchange)
+            assert not present(await connect(broker, clean=False, expiry=100))
+
+
+@pytest.mark.parametrize("name", ["$share/g/b", "mqtt"])
+async def test_what_a_client_uses_is_deleted(name: str) -> None:
+    async with mqtt_broker() as broker:
+        client = await connect(broker, expiry=100)
+        await client.subscribe("a", "$share/g/b", qos=1)
+        node = broker.registry.find(name)
+        assert isinstance(node, Exchange | Queue)
+        broker.registry.delete(node)
+        reason = await client.closed()
+        assert reason is not None
+        assert reason.code == ReasonCode.ADMINISTRATIVE_ACTION
+        other = await connect(broker, clean=False, expiry=100)
+        assert not present(other)
+        await other.subscribe("a", qos=1)
+        await other.publish("a", b"x", 1)
+        assert await other.payloads(1) == [b"x"]
+
+
+async def test_an_annotation_of_others_is_no_packet_id(tmp_path: Path) -> None:
+    async with mqtt_broker(data_dir=tmp_path) as broker:
+        client = await connect(broker, expiry=100)
+        await client.subscribe("a", qos=2)
+        await client.disconnect()
+        for number in (0, 5, 5, 70_000):
+            fields = AmqpMessage(
+                durable=True,
+                subject="a",
+                message_annotations={"x-opt-mqtt-packet-id": UInt32(number), "x-opt-mqtt-qos": UInt8(2)},
+                section=Section.DATA,
+                body=str(number).encode(),
+            )
+            exchange = broker.registry.exchange("mqtt")
+            broker.registry.publish(exchange, read_message(encode_message(fields), broker.registry.clock()))
+        await until(lambda: broker.counters.received >= 4)
+    async with mqtt_broker(data_dir=tmp_path) as broker:
+        client = await connect(broker, clean=False, expiry=100)
+        assert sorted(await client.payloads(4)) == [b"0", b"5", b"5", b"70000"]
 
 
 async def test_the_broker_says_that_it_ends() -> None:
