@@ -69,6 +69,9 @@ class ConnectedClient(ClientSession, SessionHolder, Protocol):
     def write(self, data: bytes) -> None:
         """Write bytes in this turn of the loop."""
 
+    def on_answered(self) -> None:
+        """A publication was answered."""
+
 
 class MqttClient:
     """A client that is connected, with its session.
@@ -240,6 +243,11 @@ class MqttClient:
             case Unsubscribe():
                 self._on_unsubscribe(packet)
 
+    @property
+    def unanswered(self) -> int:
+        """Publications that have yet to be stored."""
+        return self._publishing.unanswered
+
     def end_turn(self) -> None:
         """What came together was handled: let what was acknowledged leave its queues."""
         if self._accepted or self._completed:
@@ -269,6 +277,7 @@ class MqttClient:
                     self.session.received.add(packet.packet_id)
         kind = PacketType.PUBACK if packet.qos == 1 else PacketType.PUBREC
         self._connection.write(self.machine.acknowledge(kind, packet.packet_id, code, reason))
+        self._connection.on_answered()
 
     def _on_release(self, packet_id: int) -> None:
         session = self.session

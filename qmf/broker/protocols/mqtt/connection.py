@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import enum
 import logging
 import socket
 import uuid
@@ -39,6 +40,14 @@ log = logging.getLogger("qmf.broker")
 _MAX_BACKLOG = 256 * 1024
 #: Seconds that a connection which is being closed may take to write what waits.
 _LINGER = 3.0
+
+
+class _Hold(enum.Enum):
+    """Why a client is not read from."""
+
+    LOGIN = enum.auto()  #: who it is has yet to be found out
+    WRITING = enum.auto()  #: it does not read
+    ANSWERS = enum.auto()  #: what it has published has yet to be stored
 
 
 class MqttConnection(asyncio.Protocol):
@@ -91,7 +100,8 @@ class MqttConnection(asyncio.Protocol):
         self._handling = False
         self._scheduled: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._paused = False
+        #: Why the client is not read from.
+        self._held: set[_Hold] = set()
         self._failed = False
         self._octets_in = self._octets_out = 0
         self._last_read = 0.0
@@ -172,20 +182,38 @@ class MqttConnection(asyncio.Protocol):
         self._last_read = self._loop.time()
         self.machine.feed(data)
         self._handle()
+        if self.machine.state is MqttState.LOGGING_IN:
+            self._hold(_Hold.LOGIN)
+        if self._client is not None and self._client.unanswered > self._options.receive_maximum:
+            self._hold(_Hold.ANSWERS)
 
     def pause_writing(self) -> None:
         """See asyncio: a client that does not read is not read from either."""
-        self._paused = True
-        if self._transport is not None:
-            self._transport.pause_reading()
+        self._hold(_Hold.WRITING)
 
     def resume_writing(self) -> None:
         """See asyncio."""
-        self._paused = False
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
-            if self._client is not None:
-                self._client.dispatch()
+        self._release(_Hold.WRITING)
+        if self._client is not None:
+            self._client.dispatch()
+
+    def on_answered(self) -> None:
+        """See `ConnectedClient`."""
+        if _Hold.ANSWERS in self._held and self._client is not None and not self._client.unanswered:
+            self._release(_Hold.ANSWERS)
+
+    def _hold(self, reason: _Hold) -> None:
+        """Read nothing from the client, for now."""
+        if not self._held and self._transport is not None:
+            self._transport.pause_reading()
+        self._held.add(reason)
+
+    def _release(self, reason: _Hold) -> None:
+        """Read again, unless there is another reason not to."""
+        if reason in self._held:
+            self._held.discard(reason)
+            if not self._held and self._transport is not None and not self._transport.is_closing():
+                self._transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
@@ -351,6 +379,7 @@ class MqttConnection(asyncio.Protocol):
         """Tell the client that it is connected, and go on."""
         machine = self.machine
         self.write(machine.accept(session_present=session_present, properties=properties))
+        self._release(_Hold.LOGIN)
         client.resume()
         if machine.keep_alive:
             self._last_read = self._loop.time()
@@ -373,7 +402,7 @@ class MqttConnection(asyncio.Protocol):
     @property
     def has_room(self) -> bool:
         """More may be written without piling up in memory."""
-        return not self._paused and self._out_size < _MAX_BACKLOG
+        return _Hold.WRITING not in self._held and self._out_size < _MAX_BACKLOG
 
     def write(self, data: bytes) -> None:
         """Write bytes in this turn of the loop."""
@@ -396,7 +425,7 @@ class MqttConnection(asyncio.Protocol):
         self._octets_out += len(data)
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
-            if full and not self._paused and self._client is not None:
+            if full and _Hold.WRITING not in self._held and self._client is not None:
                 self._client.dispatch_later()
 
     def _close_transport(self) -> None:

@@ -127,6 +127,9 @@ _PONG = b"\xd0\x00"
 #: PUBACK without its packet id.
 _PUBACK = b"\x40\x02"
 
+#: Bytes of the largest packet before somebody has logged in: a will, a user name and a password have 64 kB at most.
+_MAX_CONNECT = 400_000
+
 #: Largest number of messages under way, where a client names none.
 _RECEIVE_MAXIMUM = 65_535
 
@@ -159,7 +162,7 @@ class ConnectionMachine:
         self.send_quota = _RECEIVE_MAXIMUM
         self.packets_in = self.packets_out = 0
         self._options = options
-        self._reader = PacketReader(options.max_packet)
+        self._reader = PacketReader(min(options.max_packet, _MAX_CONNECT))
         #: Messages of QoS 1 and 2 that were received, and whose exchange has not ended.
         self._incoming: set[int] = set()
         self._aliases: dict[int, str] = {}
@@ -306,6 +309,7 @@ class ConnectionMachine:
         connect = self.connect
         assert connect is not None
         self._follow(_T.ACCEPT)
+        self._reader.max_size = self._options.max_packet
         if self.version is Version.V3:
             return self._encode(ConnAck(session_present))
         options = self._options

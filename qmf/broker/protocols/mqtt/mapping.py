@@ -176,7 +176,7 @@ def read_content(message: Message, exchange: str) -> tuple[Content, bytes]:
     return _with_value(content, body)
 
 
-class ContentReader:
+class StoredContentReader:
     """Reads messages that come one after the other, most often with the same sections before the payload."""
 
     __slots__ = ("_content", "_exchange", "_head")

@@ -94,6 +94,11 @@ class PublishingEnd:
         """See `ClientLink`."""
         return self.exchange.name
 
+    @property
+    def unanswered(self) -> int:
+        """Publications that wait for their answer, or for that of an earlier one."""
+        return len(self._answers)
+
     def count_unsettled(self) -> tuple[int, int]:
         """See `ClientLink`: none, the client only sends."""
         return 0, 0

@@ -11,7 +11,7 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observer import TransactionCounts
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.protocols.mqtt.machine import ConnectionMachine
-from qmf.broker.protocols.mqtt.mapping import ContentReader, UnmappableError
+from qmf.broker.protocols.mqtt.mapping import StoredContentReader, UnmappableError
 from qmf.broker.protocols.mqtt.session import MqttSession, QueuedMessage, seconds_left
 from qmf.broker.protocols.mqtt.subscriptions import NO_TERMS, MqttSubscription, SubscriptionTerms, terms_of
 
@@ -82,7 +82,7 @@ class QueueConsumer:
         self._client = client
         self._session = client.session
         self._terms = NO_TERMS if shared is None else terms_of([shared])
-        self._reader = ContentReader(client.exchange_name)
+        self._reader = StoredContentReader(client.exchange_name)
         self._warned = False
 
     # ClientLink

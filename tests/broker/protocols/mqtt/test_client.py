@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 from broker.protocols.mqtt.wire_client import connect, mqtt_broker
 
@@ -204,3 +207,15 @@ async def test_a_message_that_is_too_large_for_the_client_is_left_out() -> None:
         await other.publish("a", b"x" * 200, 1)
         await other.publish("a", b"small", 1)
         assert await client.payloads(1) == [b"small"]
+
+
+async def test_more_than_the_disk_takes_at_once_is_answered_in_order(tmp_path: Path) -> None:
+    async with mqtt_broker({"receive_maximum": 10}, data_dir=tmp_path) as broker:
+        stays = await connect(broker, "stays", expiry=100)
+        await stays.subscribe("a", qos=1)
+        client = await connect(broker, version=Version.V3)
+        for start in range(1, 1000, 100):
+            client.send(*(Publish("a", b"x" * 1000, 1, packet_id=number) for number in range(start, start + 100)))
+            await asyncio.sleep(0)
+        answers = [(await client.answer(PacketType.PUBACK)).packet_id for _ in range(1000)]
+        assert answers == list(range(1, 1001))

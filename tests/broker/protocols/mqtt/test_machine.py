@@ -389,3 +389,12 @@ def test_a_login_that_is_interrupted_is_refused_with_a_reason_of_connack() -> No
     fed(machine, Connect(Version.V5))
     found = answer(machine, machine.close(ReasonCode.SERVER_SHUTTING_DOWN, ""))
     assert found == ConnAck(code=ReasonCode.SERVER_UNAVAILABLE)
+
+
+def test_packets_are_smaller_before_the_login() -> None:
+    machine = ConnectionMachine(MqttOptions())
+    machine.feed(b"\x10\xff\xff\x7f")
+    with pytest.raises(MqttError) as caught:
+        machine.next_packet()
+    assert caught.value.code is ReasonCode.PACKET_TOO_LARGE
+    assert len(fed(connected(), Publish("a", b"x" * 1_000_000))) == 1
