@@ -296,8 +296,10 @@ class AddressedLink(PersistentLink):
             # The last connection's link may still hold the subscription, until the broker notices that it is gone.
             self._retries -= 1
             return _RETRY_INTERVAL
-        make = detach_error if self.attached else attach_error
-        self.fail(make(self.address.name, condition, description))
+        if self.attached:
+            self.fail(detach_error(self.address.name, condition, description))
+        else:
+            self.fail(attach_error(self.address, condition, description))
         return None
 
     # With exactly-once

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from qmf.bus.client.failures import FailureKind, NetworkFailure
+from qmf.messaging.addresses import Address
+from qmf.messaging.bindings import has_bindings
 from qmf.messaging.exceptions import (
     AuthenticationFailure,
     ConnectError,
@@ -32,10 +34,19 @@ _OF_MESSAGES: dict[str, type[MessagingError]] = {
 }
 
 
-def attach_error(node: str, condition: str, description: str) -> MessagingError:
-    """The error for a link that a broker refused."""
-    text = f"link to {node!r} refused by the broker" + (f": {description}" if description else "")
-    return _AT_ATTACH.get(condition, ResolutionError)(condition or None, text)
+def attach_error(address: Address, condition: str, description: str) -> MessagingError:
+    """The error for a link that a broker refused.
+
+    That a node does not exist is said in the words of the published API, in which programs look for it, unless the
+    address asks for bindings, whose nodes may be meant.
+    """
+    kind = _AT_ATTACH.get(condition, ResolutionError)
+    wanted = address.options.node.type
+    if kind is NotFound and not has_bindings(address):
+        text = f"no such {'queue' if wanted is None else wanted.value}: {address.name}; link refused by the broker"
+    else:
+        text = f"link to {address.name!r} refused by the broker"
+    return kind(condition or None, text + (f": {description}" if description else ""))
 
 
 def detach_error(node: str, condition: str, description: str) -> MessagingError:
