@@ -44,6 +44,8 @@ PACKAGE, DOMAIN = "org.apache.qpid.broker", "default"
 AGENT = ("example.org", "follow", "bench")
 #: Seconds between changes, and between publications.
 INTERVAL = 1.0
+#: Seconds that a connection may take to open, and a request: the machine may be busy.
+OPEN = 120.0
 #: How many open at the same time.
 AT_ONCE = 20
 #: Bytes of a message that may be more than one of objects: answers and shared keys.
@@ -59,7 +61,9 @@ async def line() -> str:
 async def agent(url: str, count: int) -> None:
     """An agent with so many queues, which change once a second: a counter becomes the time, in microseconds."""
     vendor, product, instance = AGENT
-    async with Agent(url, vendor=vendor, product=product, instance=instance, interval=10) as made:
+    made = Agent(url, vendor=vendor, product=product, instance=instance, interval=10)
+    await made.start(OPEN)
+    try:
         broker = Broker(name="bench")
         made.add(broker)
         vhost = Vhost(name="/", brokerRef=broker)
@@ -72,6 +76,8 @@ async def agent(url: str, count: int) -> None:
         changing = asyncio.create_task(change(queues))
         await line()
         changing.cancel()
+    finally:
+        await made.close()
 
 
 async def change(queues: list[Queue]) -> None:
@@ -96,7 +102,10 @@ async def consoles(url: str, count: int) -> None:
             look(item)
 
     async with contextlib.AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(Client(url, data=False, timeout=60)) for _ in range(count)]
+        clients = [Client(url, data=False, timeout=OPEN) for _ in range(count)]
+        for client in clients:
+            await client.open(OPEN)
+            stack.push_async_callback(client.close)
         tasks = [asyncio.create_task(follow(client)) for client in clients]
         print("ready", flush=True)
         while await line():
@@ -118,7 +127,7 @@ class Taker:
 
     async def open(self) -> None:
         """Connect and subscribe."""
-        await self._bus.open(60)
+        await self._bus.open(OPEN)
         await self._bus.subscribe(Binding(topic_exchange(DOMAIN), self._key), self._take)
         request = SubscribeRequest(
             class_key=ClassKey(PACKAGE, "queue"),
