@@ -31,6 +31,8 @@ _NAMES = "|".join(f"{name}s?" for name in ("millisecond", "second", "minute", "h
 _PART = re.compile(rf"([0-9]{{1,20}}(?:\.[0-9]{{1,20}})?)\s*({_NAMES}|min|[nuµm]s|[smhdw])\s*", re.ASCII)
 #: From this duration on it has whole seconds: 59.95 s would be 60.0 s.
 _MINUTES = 59_950_000_000
+#: `datetime` keeps microseconds only.
+_FRACTION = re.compile(r"(?<=:[0-9]{2}:[0-9]{2})[.,]([0-9]*)", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -124,13 +126,20 @@ def instant_ns(moment: datetime, zone: tzinfo | None = None) -> int:
 def parse_instant(text: str, zone: tzinfo | None = None) -> int:
     """The nanoseconds of a date, with a time or without: ``2024-05-01``, ``2024-05-01T12:00:30.5Z``; see `instant_ns`.
 
+    Of a fraction of a second, nine digits count.
+
     Raises:
         ValueError: the text is not a time.
     """
+    fraction = _FRACTION.search(text)
+    if fraction is not None and not fraction[1]:
+        raise ValueError(f"a fraction of a second without digits: {text!r}")
+    whole = text if fraction is None else text[: fraction.start()] + text[fraction.end() :]
     try:
-        return instant_ns(datetime.fromisoformat(text), zone)
+        seconds = instant_ns(datetime.fromisoformat(whole), zone)
     except (OverflowError, OSError) as error:
         raise ValueError(str(error)) from None
+    return seconds if fraction is None else seconds + int(fraction[1][:9].ljust(9, "0"))
 
 
 def iso_text(ns: int) -> str | None:

@@ -112,3 +112,22 @@ def test_what_is_no_point_in_time(text: str) -> None:
 def test_a_written_point_in_time_is_exact(moment: datetime) -> None:
     assert parse_instant(moment.isoformat()) == instant_ns(moment) == instant_ns(moment.replace(tzinfo=None), UTC)
     assert moment == EPOCH + timedelta(microseconds=instant_ns(moment) // 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "fraction"),
+    [
+        ("2024-05-01T12:00:30.5Z", 500_000_000),
+        ("2024-05-01T12:00:30.000000001Z", 1),
+        ("2024-05-01 12:00:30,1234567899+00:00", 123_456_789),
+        ("2024-05-01T12:00:30Z", 0),
+    ],
+)
+def test_instants_have_nine_digits_of_a_second(text: str, fraction: int) -> None:
+    assert parse_instant(text) == 1_714_564_830 * 10**9 + fraction
+
+
+@pytest.mark.parametrize("text", ["2024-05-01T12:00:30.Z", "2024-05-01T12:00:30,", "2024-05-01T12:00:30.+00:00"])
+def test_a_fraction_of_a_second_has_digits(text: str) -> None:
+    with pytest.raises(ValueError, match="without digits"):
+        parse_instant(text)

@@ -22,7 +22,7 @@ from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.log_tail import files_added_since
 from qmf.pipeline.lake.row_columns import DATE, HASH
 from qmf.pipeline.lake.table_files import GROUP_ROWS, TableFile, TableSnapshot, WrittenFile, file_system
-from qmf.pipeline.lake.table_log import entry_time, named_failure, oldest_version
+from qmf.pipeline.lake.table_log import commit_properties, entry_time, named_failure, oldest_version
 from qmf.pipeline.lake.table_settings import lacking_settings, table_settings
 
 #: Commits after which the table is opened again: what the library keeps of it costs more with each of them.
@@ -324,7 +324,7 @@ class LakeTable:
                 delta.Schema.from_arrow(schema),
                 list(partition_by),
                 [(name, "in", list(values)) for name, values in where.items()] if replace and where else None,
-                commit_properties=_properties(writer, number, numbers),
+                commit_properties=commit_properties(writer, number, numbers),
             )
         return True
 
@@ -378,7 +378,7 @@ class LakeTable:
                 storage_options=self._options or None,
                 configuration=None if known else self.configuration,
                 writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
-                commit_properties=_properties(writer, number, numbers),
+                commit_properties=commit_properties(writer, number, numbers),
                 schema_mode="merge",
                 partition_by=list(partition_by),
                 **options,
@@ -492,10 +492,3 @@ class LakeTable:
 
 def _partition(dataset: Any, file: TableFile) -> Any:
     return None if file.date is None else dataset.field(DATE) == file.date
-
-
-def _properties(writer: str | None, batch: int, numbers: Mapping[str, int] | None = None) -> Any:
-    """What a commit says about its writer."""
-    delta = import_deltalake()
-    named = {**(numbers or {}), **({} if writer is None else {writer: batch})}
-    return delta.CommitProperties(app_transactions=[delta.Transaction(name, number) for name, number in named.items()])

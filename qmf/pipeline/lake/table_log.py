@@ -1,4 +1,4 @@
-"""The log of a Delta table, file by file: which of them are damaged."""
+"""The log of a Delta table: what its entries say, and file by file which of them are damaged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import attrs
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.delta_errors import delta_errors
+from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.table_files import file_system
 
 LOG = "_delta_log"
@@ -111,6 +111,13 @@ def remove_entries(url: str, options: Mapping[str, str], before: float) -> None:
         if version < replaced:
             with delta_errors(f"{url}/{path}"):
                 store.delete_file(path)
+
+
+def commit_properties(writer: str | None, batch: int, numbers: Mapping[str, int] | None) -> Any:
+    """What the entry of a commit says about its writer: the number of its batch, and others by name."""
+    delta = import_deltalake()
+    named = {**(numbers or {}), **({} if writer is None else {writer: batch})}
+    return delta.CommitProperties(app_transactions=[delta.Transaction(name, number) for name, number in named.items()])
 
 
 def _log_files(url: str, options: Mapping[str, str]) -> list[tuple[int, float, bool, str]]:

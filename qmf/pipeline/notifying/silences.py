@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.notifying.matchers import Matcher, all_match
-from qmf.views.times import instant_ns
+from qmf.views.times import parse_instant
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -105,15 +105,7 @@ def parse_time(text: str) -> int:
     Raises:
         ValueError: the text is not a time.
     """
-    main, point, rest = text.strip().partition(".")
-    digits = ""
-    if point:
-        digits = rest[: next((index for index, sign in enumerate(rest) if not sign.isdigit()), len(rest))]
-        if not digits:
-            raise ValueError(f"must be a time such as 2030-01-31T12:00:00Z, not {text!r}")
-        main += rest[len(digits) :]
     try:
-        moment = datetime.datetime.fromisoformat(main)
+        return parse_instant(text.strip(), datetime.UTC)
     except ValueError:
         raise ValueError(f"must be a time such as 2030-01-31T12:00:00Z, not {text!r}") from None
-    return instant_ns(moment, datetime.UTC) + int((digits + "0" * 9)[:9])
