@@ -426,7 +426,10 @@ class MqttClient:
         if recorder is not None:
             recorder.flush()
         for message, packet_id in messages:
-            message.queue.contents.annotate(message.entry, packet_id_annotation(packet_id))
+            if not message.queue.contents.annotate(message.entry, packet_id_annotation(packet_id)):
+                log.warning(
+                    "queue %s has no room for a packet id: after a kill, a message may come twice", message.queue.name
+                )
         send = partial(self._send_recorded, messages)
         if recorder is None or not recorder.close_unit(send):
             send(None)

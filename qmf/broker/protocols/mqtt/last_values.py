@@ -49,6 +49,10 @@ class SubjectQueue(EntryObserver):
             return None
         return entry.message
 
+    def has_room(self, message: Message) -> bool:
+        """True if `put` will keep a message."""
+        return self._queue.has_room(1, len(message.data))
+
     def put(self, message: Message) -> Refusal | None:
         """Keep a message in place of the one with its subject.
 

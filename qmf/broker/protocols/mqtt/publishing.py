@@ -172,14 +172,7 @@ class PublishingEnd:
             self._answers.append(answer)
         if recorder is not None:
             recorder.flush()
-        message = self.message_of(packet)
-        refusal = publish_message(self._publisher, message, self.exchange)
-        if refusal is None and packet.retain:
-            refusal = self._retain(packet, message)
-        if refusal is None and packet.qos == 2 and packet.packet_id is not None:
-            self._session.received.add(packet.packet_id)
-            if self._session.durable:
-                self._records.put_received(self._session.client_id, packet.packet_id)
+        refusal = self._publish(packet)
         if recorder is None:
             self._finish(answer, refusal)
         elif refusal is not None:
@@ -187,6 +180,20 @@ class PublishingEnd:
             self._finish(answer, refusal)
         elif not recorder.close_unit(partial(self._on_stored, answer)):
             self._finish(answer, None)
+
+    def _publish(self, packet: Publish) -> Refusal | None:
+        """Publish, retain, and note the packet id of QoS 2; gives why it is refused, and nothing is noted then."""
+        message = self.message_of(packet)
+        if packet.retain and packet.payload and not self._retained.has_room(message):
+            return Refusal(Reason.FULL, "there is no room for another retained message")
+        refusal = publish_message(self._publisher, message, self.exchange)
+        if refusal is None and packet.retain:
+            refusal = self._retain(packet, message)
+        if refusal is None and packet.qos == 2 and packet.packet_id is not None:
+            self._session.received.add(packet.packet_id)
+            if self._session.durable:
+                self._records.put_received(self._session.client_id, packet.packet_id)
+        return refusal
 
     def _retain(self, packet: Publish, message: Message) -> Refusal | None:
         if packet.payload:

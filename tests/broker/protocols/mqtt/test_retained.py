@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.operations.operations import Operations
-from qmf.broker.protocols.mqtt.codec.packets import SubscriptionRequest
+from qmf.broker.protocols.mqtt.codec.packets import Publish, SubscriptionRequest
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.topics import matches
+from qmf.broker.protocols.mqtt.codec.values import ReasonCode, Version
 from qmf.broker.protocols.mqtt.mapping import to_message
 from qmf.broker.protocols.mqtt.retained import RetainedMessages
 
@@ -75,6 +77,21 @@ async def test_they_end_with_their_time() -> None:
         client = await connect(broker)
         await client.publish("a", b"x", retain=True, properties={PacketProperty.MESSAGE_EXPIRY: 0})
         await client.subscribe("a")
+        assert await client.nothing_waits()
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_retained_is_not_published() -> None:
+    async with mqtt_broker(limits=QueueLimits(None, 1_000)) as broker:
+        client = await connect(broker)
+        await client.subscribe("a")
+        assert await client.publish("a", b"x" * 500, 2, retain=True) == 0
+        assert await client.publish("a", b"y" * 500, 2, retain=True) == ReasonCode.QUOTA_EXCEEDED
+        assert await client.payloads(1) == [b"x" * 500]
+        assert await client.nothing_waits()
+        old = await connect(broker, "old", version=Version.V3)
+        old.send(Publish("a", b"z" * 900, 1, True, packet_id=1))
+        await old.closed()
         assert await client.nothing_waits()
 
 
