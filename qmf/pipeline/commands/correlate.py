@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from qmf.pipeline.correlate.alerts import AlertRow
     from qmf.pipeline.correlate.evaluation import EvaluationCounts
     from qmf.pipeline.correlate.options import CorrelateOptions
+    from qmf.pipeline.correlate.rule_stream import RuleStream
     from qmf.pipeline.correlate.rule_watch import RuleWatch
-    from qmf.pipeline.correlate.stream import CorrelationStream
-    from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
     from qmf.pipeline.lake.lake_versions import LakeVersions
     from qmf.pipeline.notifying.job import JobNotifier
     from qmf.pipeline.runners.runner import Runner
@@ -98,20 +97,14 @@ def _watch(stack: ExitStack, options: argparse.Namespace) -> RuleWatch:
     return watch
 
 
-def _open_stream(
-    stack: ExitStack, runner: Runner | None, options: CorrelateOptions
-) -> CorrelationStream | TaskCorrelationStream:
+def _open_stream(stack: ExitStack, runner: Runner | None, options: CorrelateOptions) -> RuleStream:
     """The stream; `runner` makes its steps, None for this process."""
     from qmf.pipeline.correlate.stream import CorrelationStream
     from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
 
-    stream: CorrelationStream | TaskCorrelationStream
     if runner is None:
-        stream = CorrelationStream(options, print_line)
-    else:
-        stream = TaskCorrelationStream(runner, options, print_line)
-    stack.callback(stream.close)
-    return stream
+        return stack.enter_context(CorrelationStream(options, print_line))
+    return stack.enter_context(TaskCorrelationStream(runner, options, print_line))
 
 
 class _Follower:
@@ -119,7 +112,7 @@ class _Follower:
 
     def __init__(
         self,
-        stream: CorrelationStream | TaskCorrelationStream,
+        stream: RuleStream,
         notifier: JobNotifier | None,
         watch: RuleWatch,
         stop: threading.Event,
@@ -159,7 +152,7 @@ class _Follower:
         return True
 
 
-def _reload(stream: CorrelationStream | TaskCorrelationStream, notifier: JobNotifier | None, watch: RuleWatch) -> None:
+def _reload(stream: RuleStream, notifier: JobNotifier | None, watch: RuleWatch) -> None:
     """Take over the rules of the file, if it was changed."""
     from qmf.pipeline.correlate.rule_table import RuleError
 

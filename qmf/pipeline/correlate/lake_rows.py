@@ -127,11 +127,12 @@ class LakeRows:
         return Arrivals(runs, changes, goodbyes)
 
     def last_lag(self) -> int | None:
-        """Time from the first heartbeat of the last commit to that commit, in ns; None where it isn't known."""
+        """Time from the first arrival in the last commit of heartbeats to that commit, in ns; None if not known."""
         table = self.lake.kind_table(RowKind.HEARTBEATS)
         if table.version() is None:
             return None
-        first = max((file.first_ns for file in table.snapshot().files if file.first_ns is not None), default=None)
+        arrivals = [file.first_received_ns for file in table.snapshot().files if file.first_received_ns is not None]
+        first = max(arrivals, default=None)
         history = table.delta().history(1)
         if first is None or not history or "timestamp" not in history[0]:
             return None

@@ -14,37 +14,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
-from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
 from qmf.pipeline.correlate.detector_table import DetectorTable
 from qmf.pipeline.correlate.evaluation import AT, Evaluator, Subject, orphans_cleared
-from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows, Position
+from qmf.pipeline.correlate.lake_rows import Position
 from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.correlate.plan import complete_rules, read_plan
-from qmf.pipeline.correlate.rules import SECOND, Rule
+from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
+from qmf.pipeline.correlate.rule_stream import SAVE_INTERVAL, RuleStream
+from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
 from qmf.pipeline.correlate.steps import GRACE, StepPortions, StepResult, signal_order, step_pass
 from qmf.pipeline.correlate.stream_state import (
     StoredState,
     StreamProgress,
     StreamSnapshot,
-    StreamState,
     WaitingSignal,
 )
-from qmf.pipeline.correlate.stream_time import StreamTime
-from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
+from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
-from qmf.pipeline.lake.location import local_path
 
 #: Steps from one look for detectors that can be forgotten to the next.
 _SWEEP = 1000
 
-#: ns between commits of the progress while nothing else is to be committed.
-_SAVE = 60 * SECOND
 
-
-class CorrelationStream:
-    """Follows one lake; one process at a time for each `out`. Belongs to one thread."""
+class CorrelationStream(RuleStream):
+    """A stream whose steps are made in this process."""
 
     def __init__(
         self,
@@ -53,67 +47,34 @@ class CorrelationStream:
         *,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """Continue from the stored state.
-
-        Args:
-            options: of the job; `first` and `last` are ignored.
-            print_line: called for each class of a rule that the lake doesn't have, and each rule that fails.
-            clock: ns since 1970.
-
-        Raises:
-            LakeError: the file system failed, or another process uses this folder.
-            PipelineError: `out` is not a local folder.
-        """
-        self._options = options
-        self._print_line = print_line
-        self._clock = clock
-        #: The lake that is followed.
-        self.lake = DeltaLake(options.lake, options.storage)
-        self._rows = LakeRows(self.lake, options.late)
-        self._time = StreamTime(self._rows, options.late, clock)
+        """Continue from the stored state; arguments and errors are those of `RuleStream`."""
+        super().__init__(options, print_line, clock)
         self._reader: SignalReader | None = None
-        self._printed: set[str] = set()
-        #: Expressions that could not be computed for some rows, by the number of their rule; and what was stored.
-        self._failures: dict[int, str] = {}
-        self._stored_failures: Sequence[str] | None = None
         self._known: Sequence[RecordedClass] = ()
-        self._state = StreamState(local_path(options.out))
-        self._take_over()
-        self._progress = self._state.progress()
         self._waiting: list[SignalRow] = []
         #: The positions before the last steps, with the latest time of the rows that each of them read.
         self._reads: deque[tuple[Position, int]] = deque()
-        self._saved = clock()
         self._ended: list[AlertRow] = []
         self._removed: list[tuple[str, str]] = []
-        self._set_rules(options.rules)
-        self._restore()
+        try:
+            self._take_over()
+            self._progress = self._state.progress()
+            self._set_rules(options.rules)
+            self._restore()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress so far."""
         return self._progress
 
-    @property
-    def table(self) -> AlertTable:
-        """The table of the alerts."""
-        return self._state.table
-
     def pending(self) -> list[Alert]:
-        """The alerts whose condition holds, but not for long enough yet."""
         return [row.alert() for row in self._evaluator.pending()]
 
-    def replace_rules(self, rules: Sequence[Rule]) -> None:
-        """Evaluate other rules from now on: those that didn't change continue, alerts of the others end.
-
-        Raises:
-            RuleError: a rule doesn't fit its class; the rules before stay.
-        """
-        plan = read_plan(rules, self.lake.classes())
-        SignalReader(plan, self._options.late, self._rows.schemas(SignalReader.paths(plan))).close()
+    def _take_rules(self, rules: Sequence[Rule]) -> None:
         kept = {rule.hash: number for number, rule in enumerate(rules)}
         before, hashes = self._evaluator, self._hashes
-        self._options = attrs.evolve(self._options, rules=tuple(rules), wrong=())
         self._set_rules(rules)
         self._make_reader()
         for (number, key), detector in before.detectors.items():
@@ -137,30 +98,16 @@ class CorrelationStream:
         return StreamSnapshot(progress=self._progress, states=states, waiting=waiting, goodbyes=goodbyes)
 
     def close(self) -> None:
-        """Release the folder for other processes."""
-        self._state.close()
-        self._time.close()
-        self._rows.close()
+        super().close()
         if self._reader is not None:
             self._reader.close()
 
     def step(self, until: LakeVersions | None = None) -> StepResult | None:
-        """Evaluate the time that became complete.
-
-        Args:
-            until: of all tables of the lake, up to which they are read; None for all that is there.
-
-        Returns:
-            the result, or None where there was nothing to do.
-
-        Raises:
-            LakeError: rows were removed before they were read; the file system failed.
-        """
         started = time.monotonic()
         before = self._progress
-        self._time.renew(self._paths())
+        self._time.renew(self._paths_of(self._plan()))
         known = find_versions(self.lake, self._find, self._clock) if until is None else until
-        paths = self._paths()
+        paths = self._paths_of(self._plan())
         read = {path: known.versions[path] for path in paths if path in known.versions}
         rows = self._rows.added_rows(before.read, read, since=before.begin - GRACE)
         arrivals = self._rows.arrivals(rows)
@@ -221,10 +168,6 @@ class CorrelationStream:
         self._ended += orphans_cleared(stored.name, stored.kind, stored.hash, stored.key, stored.state, at)
         self._removed.append((stored.hash, stored.key))
 
-    def _look_for_classes(self) -> None:
-        if self.lake.classes() != self._known:
-            self._make_reader()
-
     def _make_reader(self) -> None:
         """Prepare to read what the rules need; rules that don't fit their class are left out."""
         known = self.lake.classes()
@@ -239,30 +182,15 @@ class CorrelationStream:
         read = self._progress.read
         reader.follow(self._rows.added_rows({}, {path: read[path] for path in reader.followed_paths if path in read}))
         reader.forget_followed()
-        self._report(plan.missing)
-
-    def _report(self, missing: Sequence[str] = ()) -> None:
-        """Print what was not printed before: classes that are missing, and rules that fail; store the latter."""
-        assert self._reader is not None
-        failures = (*self._options.wrong, *self._reader.errors, *self._failures.values())
-        for text in (*missing, *failures):
-            if text not in self._printed:
-                self._printed.add(text)
-                self._print_line(text)
-        if failures != self._stored_failures:
-            self._stored_failures = failures
-            self._state.set_failures(failures)
+        self._report(plan.missing, reader.errors)
 
     # -- rows
 
-    def _paths(self) -> list[str]:
+    def _plan(self) -> ReadPlan:
+        if self.lake.classes() != self._known:
+            self._make_reader()
         assert self._reader is not None
-        return list(dict.fromkeys([*SignalReader.paths(self._reader.plan), *TIME_PATHS]))
-
-    def _find(self) -> Position:
-        """The position of the present; classes that are new are found before their rows are looked for."""
-        self._look_for_classes()
-        return self._rows.versions(self._paths())
+        return self._reader.plan
 
     def _signals(self, rows: Mapping[str, object]) -> Iterator[list[SignalRow]]:
         """The signals of new rows and of those that waited, sorted, in portions."""
@@ -276,7 +204,7 @@ class CorrelationStream:
         self._reader.forget_followed()
         if self._reader.failures:
             self._failures |= self._reader.failures
-            self._report()
+            self._report((), self._reader.errors)
 
     def _read_again(self) -> None:
         """Read the rows that waited for their time when the process before ended."""
@@ -324,6 +252,6 @@ class CorrelationStream:
     def _save(self, after: StreamProgress) -> None:
         """Take over the progress, and commit it from time to time, though nothing happened."""
         self._progress = after
-        if self._clock() - self._saved > _SAVE:
+        if self._clock() - self._saved > SAVE_INTERVAL:
             self._state.commit(after)
             self._saved = self._clock()

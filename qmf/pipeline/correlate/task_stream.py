@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.alert_table import COLUMNS, AlertTable, arrow_table
+from qmf.pipeline.correlate.alert_table import COLUMNS, arrow_table
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
 from qmf.pipeline.correlate.batch_input import BatchInput, merged_arrivals
 from qmf.pipeline.correlate.bucket_step import (
@@ -45,28 +45,24 @@ from qmf.pipeline.correlate.evaluation import EvaluationCounts
 from qmf.pipeline.correlate.event_time import outages
 from qmf.pipeline.correlate.file_signals import FAILURE
 from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot, columns_key, remove_others, write_objects
-from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows, Position
+from qmf.pipeline.correlate.lake_rows import Position
 from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.correlate.plan import complete_rules, read_plan
-from qmf.pipeline.correlate.rules import SECOND, Rule
+from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
+from qmf.pipeline.correlate.rule_stream import SAVE_INTERVAL, RuleStream
+from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.correlate.steps import GRACE, StepResult, step_pass
 from qmf.pipeline.correlate.stream import CorrelationStream
-from qmf.pipeline.correlate.stream_state import StreamProgress, StreamSnapshot, StreamState, stored_step
-from qmf.pipeline.correlate.stream_time import StreamTime
+from qmf.pipeline.correlate.stream_state import StreamProgress, StreamSnapshot, stored_step
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
 from qmf.pipeline.lake.location import absolute, local_path
 from qmf.pipeline.lake.table_files import FilesByTable
 from qmf.pipeline.runners.runner import Runner
 
-#: ns between commits of the progress while nothing else is to be committed.
-_SAVE = 60 * SECOND
 
-
-class TaskCorrelationStream:
-    """Follows one lake; one process at a time for each `out`. Belongs to one thread; close it at the end."""
+class TaskCorrelationStream(RuleStream):
+    """A stream whose steps are made by the tasks of a runner."""
 
     def __init__(
         self,
@@ -81,30 +77,14 @@ class TaskCorrelationStream:
 
         Args:
             runner: where steps are made; all its processes have the lake and `out`.
-            options: of the job; `first` and `last` are ignored.
-            print_line: called for each class of a rule that the lake doesn't have, and each rule that fails.
+            options, print_line, clock: as of `RuleStream`; so are errors.
             buckets: in which detectors are divided, and tasks of a step at most; those of the first step count.
-            clock: ns since 1970.
-
-        Raises:
-            LakeError: the file system failed, or another process uses this folder.
-            PipelineError: `out` is not a local folder.
         """
-        self._runner = runner
-        self._options = attrs.evolve(options, lake=absolute(options.lake))
-        self._print_line = print_line
-        self._clock = clock
-        #: The lake that is followed.
-        self.lake = DeltaLake(self._options.lake, options.storage)
-        self._rows = LakeRows(self.lake, options.late)
-        self._time = StreamTime(self._rows, options.late, clock)
         self._detectors = DetectorTable(options.out)
         stored = self._detectors.progress()
         taken = None if stored_step(local_path(options.out)) <= _step_of(stored) else _state_in_process(options)
-        self._state = StreamState(local_path(options.out))
-        self._stack = ExitStack()
-        for owned in (self._state, self._time, self._rows):
-            self._stack.callback(owned.close)
+        super().__init__(attrs.evolve(options, lake=absolute(options.lake)), print_line, clock)
+        self._runner = runner
         try:
             if taken is not None:
                 stored = self._detectors.take_over(taken, buckets)
@@ -115,9 +95,8 @@ class TaskCorrelationStream:
             self._followed_folder = local_path(options.out) / "_state" / "followed"
             remove_others(self._followed_folder, self._stored.followed)
         except BaseException:
-            self._stack.close()
+            self.close()
             raise
-        self._saved = clock()
         self._pending: list[Alert] = []
         self._has_other_rules = True
         self._planned: tuple[Any, ...] = ()
@@ -125,57 +104,24 @@ class TaskCorrelationStream:
         self._left_out: frozenset[int] = frozenset()
         self._errors: tuple[str, ...] = ()
         self._followed_columns = ""
-        self._failures: dict[int, str] = {}
-        self._printed: set[str] = set()
-        self._stored_failures: Sequence[str] | None = None
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress so far."""
         return self._stored.stream
 
-    @property
-    def table(self) -> AlertTable:
-        """The table of the alerts."""
-        return self._state.table
-
     def pending(self) -> list[Alert]:
-        """The alerts whose condition holds, but not for long enough yet."""
         return self._pending
 
-    def close(self) -> None:
-        """Release the folder for other processes."""
-        self._stack.close()
-
-    def replace_rules(self, rules: Sequence[Rule]) -> None:
-        """Evaluate other rules from now on: those that didn't change continue, alerts of the others end.
-
-        Raises:
-            RuleError: a rule doesn't fit its class; the rules before stay.
-        """
-        plan = read_plan(rules, self.lake.classes())
-        SignalReader(plan, self._options.late, self._rows.schemas(SignalReader.paths(plan))).close()
-        self._options = attrs.evolve(self._options, rules=tuple(rules), wrong=())
+    def _take_rules(self, rules: Sequence[Rule]) -> None:  # noqa: ARG002 - the next step reads them
         self._planned, self._has_other_rules, self._failures = (), True, {}
 
     def step(self, until: LakeVersions | None = None) -> StepResult | None:
-        """Evaluate the time that became complete.
-
-        Args:
-            until: of all tables of the lake, up to which they are read; None for all that is there.
-
-        Returns:
-            the result, or None where there was nothing to do.
-
-        Raises:
-            LakeError: rows were removed before they were read; a lake or a file is not there; the file system failed.
-        """
         started = time.monotonic()
         before = self._stored.stream
         if until is None:
             until = find_versions(self.lake, self._find, self._clock)
         given = self._make_input()
-        paths = self._paths(given)
+        paths = self._paths_of(given.plan)
         self._time.renew(paths)
         versions = {path: until.versions[path] for path in paths if path in until.versions}
         read = {path: max(at, before.read.get(path, at)) for path, at in versions.items()}
@@ -208,18 +154,14 @@ class TaskCorrelationStream:
 
     # -- what is read
 
-    def _find(self) -> Mapping[str, int]:
-        # Classes that are new in a batch are found before their rows are looked for.
-        return self._rows.versions(self._paths(self._make_input()))
-
-    def _paths(self, given: BatchInput) -> list[str]:
-        return list(dict.fromkeys([*SignalReader.paths(given.plan), *TIME_PATHS]))
+    def _plan(self) -> ReadPlan:
+        return self._make_input().plan
 
     def _make_input(self) -> BatchInput:
         """What the rules read, by the classes that the lake has now."""
         known = self.lake.classes()
         plan = read_plan(self._options.rules, known)
-        wanted = list(dict.fromkeys([*SignalReader.paths(plan), *TIME_PATHS]))
+        wanted = self._paths_of(plan)
         planned = (known, tuple(self._rows.versions(wanted)))
         if self._input is None or planned != self._planned:
             schemas = self._rows.schemas(wanted)
@@ -238,7 +180,7 @@ class TaskCorrelationStream:
                 followed={},
             )
             self._planned = planned
-            self._report(plan.missing)
+            self._report(plan.missing, self._errors)
         return self._input
 
     def _with_followed(self, given: BatchInput, before: Position, read: Position) -> BatchInput:
@@ -264,17 +206,6 @@ class TaskCorrelationStream:
 
     def _followed_files(self, known: FollowedSnapshot, until: Position, paths: Iterable[str]) -> FilesByTable:
         return self._rows.added_files(known.position, {path: until[path] for path in paths if path in until})
-
-    def _report(self, missing: Sequence[str] = ()) -> None:
-        """Print what was not printed before: classes that are missing, and rules that fail; store the latter."""
-        failures = (*self._options.wrong, *self._errors, *self._failures.values())
-        for text in (*missing, *failures):
-            if text not in self._printed:
-                self._printed.add(text)
-                self._print_line(text)
-        if failures != self._stored_failures:
-            self._stored_failures = failures
-            self._state.set_failures(failures)
 
     # -- the step
 
@@ -323,7 +254,7 @@ class TaskCorrelationStream:
     def _figures(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EvaluationCounts, TaskProgress, bool]:
         """Numbers of signals, what is known of the buckets now, and whether signals wait; failures are noted."""
         self._failures |= {row["number"]: row[FAILURE] for row in rows if row[FAILURE] is not None}
-        self._report()
+        self._report((), self._errors)
         signals, misdated, too_late, waiting = (sum(row[name] or 0 for row in rows) for name in NUMBERS[:4])
         made = {row[BUCKET]: row for row in rows if row[BUCKET] is not None}
         unsettled = {bucket for bucket, row in made.items() if row["waiting"] or row["pending_alerts"]}
@@ -337,7 +268,7 @@ class TaskCorrelationStream:
     def _save(self, stored: TaskProgress) -> None:
         """Take over the progress, and commit it from time to time, though nothing happened."""
         self._stored = stored
-        if self._clock() - self._saved > _SAVE:
+        if self._clock() - self._saved > SAVE_INTERVAL:
             self._detectors.remove(self._detectors.commit(stored, (), {}))
             self._saved = self._clock()
 

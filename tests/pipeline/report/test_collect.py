@@ -395,3 +395,24 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert printed.out.splitlines()[-1] == f"Wrote {page}, {page.stat().st_size:,} bytes"
     assert main(["report", "--lake", shop.root, "--for", "15m", "--output", "-"]) == 0
     assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
+
+
+def test_an_agent_is_known_as_long_as_its_interval_of_heartbeats_is_open(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "lake")
+    for agent in "ab":
+        shop.agent(1000, "added", agent=agent)
+        shop.add(RowKind.HEARTBEATS, 1000, (10.0, 1000 * NS, 1, 0, 1615 * NS), agent=agent)
+    shop.add(RowKind.HEARTBEATS, 1040, (10.0, 1010 * NS, 4, 20 * NS, None), agent="b", received=1060)
+    for at in range(1010, 1100, 10):
+        shop.add(RowKind.HEARTBEATS, at, (None, (at - 10) * NS, 2, 0, None), agent=None)
+    shop.commit()
+    shop.agent(1070, "removed", reason="silent", agent="b")
+    shop.add_schema(ClassVersion.from_schema(QUEUE))
+    shop.commit()
+    found = reported(shop)
+    assert {row.agent: (row.state, row.known_until_ns // NS) for row in found.agents} == {
+        "a": ("up", 1090),
+        "b": ("down", 1090),
+    }
+    ends = {(item.agent, item.state): (item.start_ns // NS, item.end_ns // NS) for item in found.presence}
+    assert ends["b", "up"] == (1000, 1040)
