@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.correlate.evaluation import EvaluationPass, Evaluator
-from qmf.pipeline.correlate.event_time import merged_runs, outages
+from qmf.pipeline.correlate.event_time import ended_runs, merged_runs, outages
 from qmf.pipeline.correlate.followed_snapshot import read_objects
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, counted_rows
 from qmf.pipeline.correlate.options import CorrelateOptions
@@ -156,5 +156,6 @@ def whole_pass(arrivals: Arrivals, late: int, until: int | None = None) -> Evalu
         start=min((first for first, _ in arrivals.runs.values()), default=end),
         goodbyes=[item for item in arrivals.goodbyes if item[0] < end],
         outages=outages(arrivals.runs, arrivals.changes),
+        ended=ended_runs(arrivals.runs),
         dated=late > 0,
     )

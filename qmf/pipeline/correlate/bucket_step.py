@@ -103,7 +103,7 @@ class BucketStep:
         given: what is read and evaluated.
         left_out: the numbers of rules that read nothing.
         over: the time of the step.
-        has_other_outages: detectors that wait for heartbeats may have something to do.
+        has_other_ends: detectors that wait for heartbeats may have something to do.
         step: its number.
         buckets: the number of buckets.
         table: of the detectors.
@@ -112,7 +112,7 @@ class BucketStep:
     given: BatchInput
     left_out: frozenset[int]
     over: EvaluationPass
-    has_other_outages: bool
+    has_other_ends: bool
     step: int
     buckets: int
     table: LakeTable
@@ -144,7 +144,7 @@ class BucketStep:
         orphans = [
             alert
             for hash, key, name, kind, content in detectors.restore_due(
-                self.over, everything=stored["whole"], promised=self.has_other_outages
+                self.over, everything=stored["whole"], promised=self.has_other_ends
             )
             for alert in orphans_cleared(name, kind, hash, key, content, self.over.begin)
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -43,6 +43,7 @@ class EvaluationPass:
         start: from when on expected subjects are waited for.
         goodbyes: agents that said goodbye within this time, as (time, agent), in order.
         outages: intervals in which no recorder was recording, as (begin, end), in order.
+        ended: as of `ended_runs`.
         dated: rows may count at their own time; otherwise all count as of their arrival, and none is misdated.
     """
 
@@ -51,6 +52,7 @@ class EvaluationPass:
     start: int
     goodbyes: Sequence[tuple[int, str]] = ()
     outages: Sequence[tuple[int, int]] = ()
+    ended: Mapping[str, int] = attrs.field(factory=dict)
     dated: bool = True
 
 
@@ -208,10 +210,10 @@ class Evaluator:
         }
 
     def _start(self, over: EvaluationPass) -> None:
-        if self._context.outages != over.outages:
-            self._context.outages = over.outages
+        if (self._context.outages, self._context.ended) != (over.outages, over.ended):
+            self._context.outages, self._context.ended = over.outages, over.ended
             for detector in self.detectors.values():
-                detector.on_outages_known()
+                detector.on_ends_known()
         self._told = {}
         self._times = [at for at, _agent in over.goodbyes]
 

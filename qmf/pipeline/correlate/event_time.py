@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from qmf.pipeline.correlate.detectors import NEVER
+from qmf.pipeline.lake.runs import SILENCE_NS
 
 #: First and last arrival of the rows of each recorder's run.
 Runs = Mapping[str, tuple[int, int]]
@@ -74,6 +75,15 @@ def outages(runs: Runs, changes: Iterable[ConnectionChange] = ()) -> list[tuple[
     if end is not None and end < max(last for _, last in runs.values()):
         found.append((end, NEVER))
     return found
+
+
+def ended_runs(runs: Runs) -> dict[str, int]:
+    """Until when rows of runs that ended count that are about the time after them: those without rows for a minute.
+
+    A run is believed for that minute, so that a stream, which doesn't know its end before, agrees with a batch.
+    """
+    newest = max((last for _, last in runs.values()), default=0)
+    return {run: last + SILENCE_NS for run, (_, last) in runs.items() if newest - last > SILENCE_NS}
 
 
 def _connected_intervals(first: int, last: int, changes: Iterable[ConnectionChange]) -> list[tuple[int, int]]:

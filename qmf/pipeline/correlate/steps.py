@@ -8,7 +8,7 @@ import attrs
 
 from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.evaluation import AT, TS, EvaluationCounts, EvaluationPass
-from qmf.pipeline.correlate.event_time import outages
+from qmf.pipeline.correlate.event_time import ended_runs, outages
 from qmf.pipeline.correlate.rules import SECOND
 from qmf.pipeline.correlate.signal_reader import SignalRow
 from qmf.pipeline.correlate.stream_state import StreamProgress
@@ -81,6 +81,7 @@ def step_pass(before: StreamProgress, after: StreamProgress, goodbyes: Sequence[
         start=before.begin or first,
         goodbyes=[(max(at, before.begin), agent) for at, agent in goodbyes if at < after.begin],
         outages=outages(after.runs, after.pauses),
+        ended=ended_runs(after.runs),
     )
 
 

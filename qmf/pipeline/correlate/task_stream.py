@@ -42,7 +42,7 @@ from qmf.pipeline.correlate.detector_table import (
     is_whole,
 )
 from qmf.pipeline.correlate.evaluation import EvaluationCounts
-from qmf.pipeline.correlate.event_time import outages
+from qmf.pipeline.correlate.event_time import ended_runs, outages
 from qmf.pipeline.correlate.file_signals import FAILURE
 from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot, columns_key, remove_others, write_objects
 from qmf.pipeline.correlate.lake_rows import Position
@@ -131,8 +131,9 @@ class TaskCorrelationStream(RuleStream):
         arrivals = merged_arrivals(self._runner.each(tasks, given.times))
         after, goodbyes = self._time.progress_after(before, read, arrivals, until.complete_until(paths))
         over = attrs.evolve(step_pass(before, after, goodbyes), dated=self._options.late > 0)
-        has_other_outages = outages(before.runs, before.pauses) != over.outages
-        is_due = self._has_other_rules or has_other_outages or bool(over.goodbyes) or self._stored.due < over.end
+        known = outages(before.runs, before.pauses), ended_runs(before.runs)
+        has_other_ends = known != (over.outages, over.ended)
+        is_due = self._has_other_rules or has_other_ends or bool(over.goodbyes) or self._stored.due < over.end
         if not (files or is_due):
             self._save(attrs.evolve(self._stored, stream=after))
             return None
@@ -140,7 +141,7 @@ class TaskCorrelationStream(RuleStream):
             given=given,
             left_out=self._left_out,
             over=over,
-            has_other_outages=has_other_outages,
+            has_other_ends=has_other_ends,
             step=before.step + 1,
             buckets=self._stored.buckets,
             table=self._detectors.table,
@@ -218,7 +219,7 @@ class TaskCorrelationStream(RuleStream):
     ) -> StepResult | None:
         """Make a step and commit it; None where nothing happened in it."""
         files = self._detectors.files()
-        must = self._has_other_rules or reduce.has_other_outages or bool(reduce.over.goodbyes)
+        must = self._has_other_rules or reduce.has_other_ends or bool(reduce.over.goodbyes)
         seeds = []
         for bucket in bucket_names(reduce.buckets):
             own, whole = files.get(bucket, ()), is_whole(files.get(bucket, ()))

@@ -26,7 +26,7 @@ from qmf.pipeline.correlate.detectors import (
     create_detector,
 )
 from qmf.pipeline.correlate.detectors.base import alert_id
-from qmf.pipeline.correlate.event_time import ConnectionChange, outages
+from qmf.pipeline.correlate.event_time import ConnectionChange, ended_runs, outages
 from qmf.pipeline.record.buffers import Cells
 from qmf.pipeline.record.heartbeats import HeartbeatIntervals
 
@@ -244,7 +244,7 @@ def test_an_open_interval_lasts_until_its_recorder_ends() -> None:
             context.outages = ()
             found.load(state)
         context.outages = outage
-        found.on_outages_known()
+        found.on_ends_known()
         assert found.due == 165 * SECOND
         assert [short(change) for change in run(found, [], 9000)] == [("raised", 125, 170)]
 
@@ -255,6 +255,11 @@ def test_of_two_recorders_one_is_enough() -> None:
     ended = signal(100, -20e9, run="one")
     assert drive(made, [*both, ended], 500) == []
     assert drive(made, [*both, ended, signal(200, -15e9, run="two")], 500) == [("raised", 185, 225)]
+    # The other one was killed, and had its last row at 90: it is believed for a minute.
+    runs = {"one": (0, 400 * SECOND), "two": (0, 90 * SECOND)}
+    assert ended_runs(runs) == {"two": 150 * SECOND}
+    detector = create_detector(made, "a", DetectorContext((), ended_runs(runs)))
+    assert [short(change) for change in run(detector, [*both, ended], 500)] == [("raised", 150, 190)]
 
 
 SEQUENCE = """kind = "sequence"

@@ -77,10 +77,11 @@ class AbsenceDetector(Detector):
         number = bisect_left(outages, (at, 0))
         if number < len(outages):
             until = min(until, outages[number][0])
+        until = min(until, self._context.ended.get(source.rpartition("\n")[2], until))
         self._promised[source] = (at, until)
         self._promised_until = max(self._promised_until, until)
 
-    def on_outages_known(self) -> None:
+    def on_ends_known(self) -> None:
         if self._promised:
             before, self._promised, self._promised_until = self._promised, {}, 0
             for source, (at, until) in before.items():

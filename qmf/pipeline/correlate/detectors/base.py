@@ -72,9 +72,11 @@ class DetectorContext:
 
     Attributes:
         outages: intervals in which no recorder was recording, as (begin, end), in order.
+        ended: until when rows of recorders' runs count that have ended, by the run.
     """
 
     outages: Sequence[tuple[int, int]] = ()
+    ended: Mapping[str, int] = attrs.field(factory=dict)
 
 
 class AlertTransition(enum.Enum):
@@ -215,8 +217,8 @@ class Detector:
         if self._open is not None and self._open.agent == agent:
             self._clear_alert(at, GOODBYE, [])
 
-    def on_outages_known(self) -> None:
-        """The outages of the context are others than before."""
+    def on_ends_known(self) -> None:
+        """The context is another one than before."""
 
     def pending(self) -> Iterable[AlertChange]:
         """The alerts whose condition holds, but not for long enough yet, as they would be raised."""
