@@ -143,7 +143,7 @@ class UnsteadyShop(Shop):
     def __init__(self, root: Path, chance: random.Random) -> None:
         super().__init__(root)
         self.chance = chance
-        self._now_ns = 0
+        self._now_ns = self._started_ns = 0
         self._begin_heartbeats()
 
     def _begin_heartbeats(self) -> None:
@@ -160,8 +160,9 @@ class UnsteadyShop(Shop):
         """Heartbeats, as a recorder writes them."""
         for at in times:
             self._now_ns = round(at * SECOND)
-            delay = self.chance.choice([0, SECOND // 2])
-            self.heartbeats.on_heartbeat(agent, epoch, interval, max(0, self._now_ns - delay))
+            # They decide which run has an agent: their times don't go back over the restart of a recorder.
+            sent = max(self._started_ns, self._now_ns - self.chance.choice([0, SECOND // 2]))
+            self.heartbeats.on_heartbeat(agent, epoch, interval, sent)
         if commit:
             self.commit()
 
@@ -178,7 +179,8 @@ class UnsteadyShop(Shop):
     ) -> None:
         """Add a row that arrives at a time, with another time of its own."""
         self._now_ns = round(at * SECOND)
-        before = at - self.chance.choice([0, 0, 0, 0.5, 3, 500, -50])
+        # No two events have the same time by chance: they would be one, as long as its detector remembers it.
+        before = at - self.chance.choice([0, 0, 0, 0.5, 3.25, 500.125, -50.375])
         came, ns = round(at * SECOND), round((at if kind is RowKind.SCHEMAS else before) * SECOND)
         self._seq += 1
         self._buffers.add(kind, table, ns, (self._run, self._seq, ns // 1000, ns, came, agent, epoch, *cells))
@@ -191,6 +193,7 @@ class UnsteadyShop(Shop):
         """Restart the recorder, which was killed."""
         super().commit()
         self._run = f"{round(at):020d}_1"
+        self._started_ns = round(at * SECOND)
         self._begin_heartbeats()
 
     def pause(self, at: float, again: bool) -> None:
