@@ -59,3 +59,23 @@ def test_a_compiler_is_found_by_name_or_not_needed(
     compiler = tmp_path / environment.get("CC", "gcc").split()[0]
     compiler.touch(mode=0o755)
     assert metadata_hook.missing_compiler({"PATH": str(tmp_path), **environment}) is None
+
+
+def test_a_module_that_is_compiled_again_takes_the_place_of_a_file_that_programs_may_have_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extensions = importlib.import_module("scripts.c_extensions")
+    (tmp_path / "part").mkdir()
+
+    def compile(source: Path, folder: str) -> Path:
+        made = Path(folder) / f"_{source.stem}.so"
+        made.write_text("new")
+        return made
+
+    monkeypatch.setattr(extensions, "_build_extension", compile)
+    old = tmp_path / "part" / "_native.so"
+    old.write_text("old")
+    with old.open() as used:
+        assert extensions.build(tmp_path, "part/native.c") == old
+        assert (used.read(), old.read_text()) == ("old", "new")
+    assert list(old.parent.iterdir()) == [old]
