@@ -123,6 +123,8 @@ class SubscriptionHandler:
         self._limits = limits
         self._interval = interval
         self._all: dict[str, GrantedSubscription] = {}
+        #: Subscriptions that are being answered.
+        self._granting = 0
         #: The groups that others join after their first publication, by key.
         self._groups: dict[str, SubscriptionGroup] = {}
         #: The groups that wait for their first publication, which new subscriptions join.
@@ -156,25 +158,25 @@ class SubscriptionHandler:
         if await view.exceeds_limit():
             raise RequestRefused(ErrorCode.EXCEPTION, _too_many(limits))
         self._expire()
-        if len(self._all) >= limits.max_count:
+        if len(self._all) + self._granting >= limits.max_count:
             raise RequestRefused(ErrorCode.EXCEPTION, f"too many subscriptions: {limits.max_count} are the limit")
         interval = max(content.interval or self._interval, limits.min_interval)
-        group = self._group(repr((selection, interval, writer is self._writer)), view, writer, interval)
         lifetime = self._granted_lifetime(content.lifetime, limits)
+        granted = SubscribeResponse(subscription_id=str(uuid4()), interval=interval, lifetime=lifetime)
+        self._granting += 1
+        try:
+            await self._sender.answer(request, granted)
+        finally:
+            self._granting -= 1
+        # Only now: a group that waits may publish at any time, and a console must know its subscription by then.
+        group = self._group(repr((selection, interval, writer is self._writer)), view, writer, interval)
+        expires = self._clock.monotonic() + lifetime
         subscription = GrantedSubscription(
-            str(uuid4()),
-            request.reply_to or "",
-            lifetime,
-            self._clock.monotonic() + lifetime,
-            group,
-            content.can_share,
+            granted.subscription_id, request.reply_to or "", lifetime, expires, group, content.can_share
         )
         group.members.append(subscription)
         self._all[subscription.id] = subscription
         self._metrics.add("subscriptions")
-        await self._sender.answer(
-            request, SubscribeResponse(subscription_id=subscription.id, interval=interval, lifetime=lifetime)
-        )
         if group.task is None:
             group.task = asyncio.get_running_loop().create_task(self._serve(group))
 

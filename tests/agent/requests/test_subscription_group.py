@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 from agent.asking import names, objects
-from agent.subscribing import SITES, Subscriber, settled
+from agent.subscribing import REPLY_TO, SHELVES, SITES, Subscriber, settled
 from agent.warehouse import Shelf, Site
 from support.fake_bus import FakeBus
 
 from qmf.agent import Agent
 from qmf.agent.requests.subscription_view import SubscriptionView, Written
 from qmf.errors import DisconnectedError
-from qmf.protocol import Envelope, SubscribeCancel
+from qmf.protocol import Envelope, SubscribeCancel, SubscribeRequest, SubscribeResponse
 from qmf.testing import ManualClock
 
 
@@ -111,6 +113,46 @@ async def test_one_that_joins_receives_everything_first_and_then_all_changes(
     assert names(first) == names(second)
     assert len(objects(first)) == 2
     assert (first[0].sequence, second[0].sequence) == (2, 2)
+
+
+async def test_a_console_knows_its_subscription_before_a_publication(
+    bus: FakeBus, clock: ManualClock, shelves: list[Shelf], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose first publication may be the one of another that asked for the same at the same time."""
+    answers, send = itertools.count(), bus.send
+
+    async def send_slowly(data: bytes, *, confirm: bool = False) -> None:
+        if b"_subscribe_response" in data:
+            for _ in range(next(answers) * 30):
+                await asyncio.sleep(0)
+        await send(data, confirm=confirm)
+
+    monkeypatch.setattr(bus, "send", send_slowly)
+    for number in range(3):
+        bus.deliver_request(SubscribeRequest(class_key=SHELVES, interval=2), REPLY_TO, str(number))
+    await settled()
+    await settled()
+    known: set[str] = set()
+    publications = 0
+    for message in bus.take():
+        if isinstance(message.content, SubscribeResponse):
+            known.add(message.content.subscription_id)
+        else:
+            assert message.subscription in known
+            publications += 1
+    assert (len(known), publications) == (3, 3)
+
+
+async def test_those_that_come_while_one_waits_share_its_first_publication(
+    bus: FakeBus, clock: ManualClock, shelves: list[Shelf], scans: Scans
+) -> None:
+    for number in range(5):
+        bus.deliver_request(SubscribeRequest(class_key=SHELVES, interval=2), REPLY_TO, str(number))
+    await settled()
+    assert sum(isinstance(message.content, SubscribeResponse) for message in bus.take()) == 5
+    assert scans.take() < 5
+    shelves[0].in_.inc()
+    assert len(await published(bus, clock)) == 5
 
 
 async def test_one_that_ends_leaves_the_others(
