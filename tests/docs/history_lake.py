@@ -54,7 +54,7 @@ def make(root: Path) -> None:
         epoch = 1 if at < BEGIN + 1200 else 2
         if at == BEGIN + 1200:
             shop.agent(at, "restarted", agent=AGENT, epoch=2)
-        shop.add(RowKind.HEARTBEATS, at, (10.0,), agent=AGENT, epoch=epoch)
+        shop.add(RowKind.HEARTBEATS, at, (10.0, None, 1, None, None), agent=AGENT, epoch=epoch)
         for name, depth, consumers, total in _queues(step):
             ended = at if name == "returns" and step == 90 else 0
             own = (f"{PACKAGE}:queue:{name}", 0, BEGIN * 10**9, ended * 10**9, step % 120 == 0, True)
