@@ -209,6 +209,7 @@ async def test_a_message_that_is_too_large_for_the_client_is_left_out() -> None:
         assert await client.payloads(1) == [b"small"]
 
 
+@pytest.mark.slow
 async def test_more_than_the_disk_takes_at_once_is_answered_in_order(tmp_path: Path) -> None:
     async with mqtt_broker({"receive_maximum": 10}, data_dir=tmp_path) as broker:
         stays = await connect(broker, "stays", expiry=100)

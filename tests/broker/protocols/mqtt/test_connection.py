@@ -46,6 +46,7 @@ async def test_an_error_ends_the_connection_with_its_reason() -> None:
         assert broker.counters.failures == 1
 
 
+@pytest.mark.slow
 async def test_who_sends_nothing_is_dropped_after_the_keep_alive() -> None:
     async with mqtt_broker({"max_keep_alive": 1}) as broker:
         client = await connect(broker)
@@ -98,6 +99,7 @@ async def test_who_speaks_another_protocol_is_dropped() -> None:
         assert broker.counters.failures == 1
 
 
+@pytest.mark.slow
 async def test_consoles_see_clients_and_close_them() -> None:
     async with managed(0.05, mqtt=MqttOptions(port=0)) as (broker, console):
         client = await connect(broker, "seen", expiry=100, properties={_P.USER_PROPERTY: (("place", "hall"),)})

@@ -99,6 +99,7 @@ topics = st.lists(st.sampled_from(["a", "b", "$x", ""]), min_size=1, max_size=4)
 filters = st.lists(st.sampled_from(["a", "b", "+", "$x", ""]), min_size=1, max_size=4).map("/".join).filter(bool)
 
 
+@pytest.mark.slow
 @given(st.lists(topics), st.lists(topics), filters, st.booleans())
 def test_filters_find_what_they_match(put: list[str], removed: list[str], pattern: str, all_below: bool) -> None:
     registry = NodeRegistry()

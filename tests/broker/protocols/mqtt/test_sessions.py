@@ -70,6 +70,7 @@ async def test_what_was_not_acknowledged_comes_again() -> None:
         ]
 
 
+@pytest.mark.slow
 async def test_a_session_ends_with_its_time() -> None:
     async with mqtt_broker({"max_session_expiry": 1}) as broker:
         client = await connect(broker, expiry=100)
@@ -136,6 +137,7 @@ async def test_a_will_is_published_when_the_client_is_lost() -> None:
         assert await watcher.payloads(1) == [b"asked for"]
 
 
+@pytest.mark.slow
 async def test_a_will_waits_for_its_delay_or_the_end_of_the_session() -> None:
     async with mqtt_broker() as broker:
         watcher = await connect(broker, "watcher")
@@ -185,6 +187,7 @@ async def test_shared_subscriptions_share_messages() -> None:
         assert queues(broker) == ["mqtt/single"]
 
 
+@pytest.mark.slow
 async def test_sessions_survive_a_restart(tmp_path: Path) -> None:
     async with mqtt_broker(data_dir=tmp_path) as broker:
         client = await connect(broker, expiry=1000)
