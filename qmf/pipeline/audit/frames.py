@@ -24,7 +24,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.runners.runner import duckdb_batches
-from qmf.pipeline.runners.spark import task_connection
+from qmf.pipeline.runners.spark_tasks import task_connection
 from qmf.pipeline.spark.catalog import FrameClass
 
 #: The parts that lifetimes are made of.

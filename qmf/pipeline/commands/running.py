@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from qmf.pipeline.runners.runner import Runner
 
 
-#: Rows of a lake that are few: those of one task of Spark's runner.
+#: Rows of a lake that are few: a job over them takes seconds.
 SMALL_ROWS = 2_000_000
 
 
@@ -87,6 +87,7 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
                 options.master or DEFAULT_MASTER,
                 settings={**job_settings(small=_is_small(options)), **dict(options.conf)},
                 progress=sys.stderr.isatty(),
+                data_source=False,  # streams register it
             )
         try:
             spark.sparkContext.setLogLevel("ERROR")
@@ -102,7 +103,7 @@ def _names_other_file_system(options: argparse.Namespace) -> bool:
 
 
 def _is_small(options: argparse.Namespace) -> bool:
-    """True if one task can read the lake of a batch."""
+    """True if the lake of a batch has few rows."""
     if getattr(options, "stream", False) or _names_other_file_system(options):
         return False
     lake = open_lake(options)

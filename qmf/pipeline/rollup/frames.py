@@ -20,7 +20,7 @@ from qmf.pipeline.rollup.source import sample_columns
 from qmf.pipeline.rollup.windows import roll_up
 from qmf.pipeline.rollup.zones import UTC, base_seconds
 from qmf.pipeline.runners.runner import duckdb_batches
-from qmf.pipeline.runners.spark import task_connection
+from qmf.pipeline.runners.spark_tasks import task_connection
 
 _SPARK_TYPES = {"timestamptz": "timestamp", "varchar": "string"}
 

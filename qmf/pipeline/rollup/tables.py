@@ -162,7 +162,11 @@ def add_rows(connection: Any, out: str, table: str, size: str, zone: Zone = UTC)
     """
     columns = ", ".join(f"{quote_name(name)} {type}" for name, type in ROLLUP_COLUMNS.items())
     connection.execute(f"create temp table if not exists {out} (size varchar, {DATE} varchar, {columns})")
-    local = "window_start" if zone.is_utc else f"timezone({text(zone.name)}, window_start)"
-    rows = f"select {text(size)} as size, strftime({local}, '%Y-%m-%d') as {DATE}, * from {table}"
-    ((count,),) = connection.execute(f"insert into {out} {rows}").fetchall()
+    ((count,),) = connection.execute(f"insert into {out} {table_rows(table, size, zone)}").fetchall()
     return int(count)
+
+
+def table_rows(table: str, size: str, zone: Zone = UTC) -> str:
+    """Rows of one size with the columns of the job's tables, as a query; the arguments are those of `add_rows`."""
+    local = "window_start" if zone.is_utc else f"timezone({text(zone.name)}, window_start)"
+    return f"select {text(size)} as size, strftime({local}, '%Y-%m-%d') as {DATE}, * from {table}"

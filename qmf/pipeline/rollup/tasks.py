@@ -24,7 +24,7 @@ from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.stream_memory import NewSamples, StreamMemory
 from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange, WindowRollup
-from qmf.pipeline.rollup.tables import OUT, RollupOptions, add_rows, rollup_table
+from qmf.pipeline.rollup.tables import OUT, RollupOptions, rollup_table, table_rows
 from qmf.pipeline.rollup.zones import Zone
 from qmf.pipeline.runners.runner import duckdb_batches
 
@@ -57,9 +57,7 @@ class ClassTask:
             for day in self.days:
                 with rollup.day(day) as tables:
                     for size, table in tables.items():
-                        add_rows(connection, OUT, table, size, zone)
-                    if tables:
-                        yield from _take_rows(connection)
+                        yield from duckdb_batches(connection, table_rows(table, size, zone))
 
 
 @attrs.frozen

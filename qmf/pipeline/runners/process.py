@@ -14,15 +14,14 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import connect, quote_name
+from qmf.pipeline.duckdb_queries import connect
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import WrittenRows, write_rows
 from qmf.pipeline.lake.table_files import FilesByTable, in_portions
+from qmf.pipeline.runners.batches import batches_where, open_connection, selected_batches, sorted_batches
 from qmf.pipeline.runners.runner import Map, Mapped, Pace, Reduce, Rows, Step, Task, conformed_batches
-
-_SORTED = "qmf_unsorted"
 
 
 @attrs.frozen
@@ -39,24 +38,13 @@ class ProcessRows:
 
     def where(self, column: str, values: Sequence[str]) -> Rows:
         """As of `Rows`."""
-        pa = import_pyarrow()
-        from pyarrow import compute
-
-        wanted = pa.array(list(values))
-
-        def select_rows() -> Iterator[Any]:
-            for batch in self.open():
-                found = batch.filter(compute.is_in(batch[column], value_set=wanted))
-                if found.num_rows:
-                    yield found
-
-        return ProcessRows(self.schema, select_rows)
+        return ProcessRows(self.schema, lambda: batches_where(column, values, self.open()))
 
     def select(self, columns: Sequence[str]) -> Rows:
         """As of `Rows`."""
         names = list(columns)
         schema = import_pyarrow().schema([self.schema.field(name) for name in names])
-        return ProcessRows(schema, lambda: (batch.select(names) for batch in self.open()))
+        return ProcessRows(schema, lambda: selected_batches(names, self.open()))
 
     def union(self, other: Rows) -> Rows:
         """As of `Rows`."""
@@ -73,7 +61,7 @@ class ProcessRows:
 
         def batches() -> Iterator[Any]:
             rows = self._sort((*key, *order)) if order else self.open()
-            with closing(connection()) as own:
+            with closing(open_connection()) as own:
                 yield from conformed_batches(work(own, rows), schema)
 
         return ProcessRows(schema, batches)
@@ -106,11 +94,7 @@ class ProcessRows:
         return write_rows(table, rows, self.schema, by=by, counted=counted)
 
     def _sort(self, columns: Sequence[str]) -> Iterator[Any]:
-        by = ", ".join(quote_name(name) for name in columns)
-        with closing(connection()) as own:
-            batches = conformed_batches(self.open(), self.schema)
-            own.register(_SORTED, import_pyarrow().RecordBatchReader.from_batches(self.schema, batches))
-            yield from own.sql(f"select * from {_SORTED} order by {by}").to_arrow_reader(50_000)
+        return sorted_batches(self.schema, columns, None, self.open())
 
 
 class ProcessRunner:
@@ -191,10 +175,3 @@ class ProcessRunner:
             found = self._database.cursor()
         found.execute("set timezone = 'UTC'")
         return found
-
-
-def connection() -> Any:
-    """A connection to DuckDB that uses all processors."""
-    made = connect()
-    made.execute("set timezone = 'UTC'")
-    return made

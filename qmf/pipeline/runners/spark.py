@@ -1,89 +1,185 @@
-"""Runs jobs on Spark: executors do the tasks and write files, a shuffle brings keys together, the driver commits."""
+"""Runs jobs on Spark: executors do the tasks and write files, a shuffle brings keys together, the driver commits.
+
+Functions that follow each other run in one process of Python, as far as the rows stay in their partition. Rows go
+through Java as rows only where Spark shuffles them: there they are a frame. All else is bytes to Java, in an RDD, for
+which it has nothing to plan and to compile: on a cluster that has just started, that was nearly all of the time of a
+job over a small lake. A server of Spark Connect has frames only.
+"""
 
 from __future__ import annotations
 
+import math
 import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.utils import is_remote
 
-from qmf.pipeline.duckdb_queries import connect
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.table_files import FilesByTable, in_portions
+from qmf.pipeline.runners import spark_tasks
+from qmf.pipeline.runners.batches import batches_where, selected_batches
 from qmf.pipeline.runners.runner import Map, Mapped, Pace, Reduce, Rows, Step, Task, conformed_batches
+from qmf.pipeline.runners.spark_inputs import PieceInput
 from qmf.pipeline.runners.spark_stream import follow_lake
-from qmf.pipeline.spark import sinks
+from qmf.pipeline.runners.spark_tasks import DATA, Work, apply_works
 
-#: Rows of a task: seconds of work, and some hundred megabytes.
-TASK_ROWS = 2_000_000
+#: Rows of a task at most: seconds of work, and some hundred megabytes; and those that a task has at least before the
+#: work is divided among the processors, since a shuffle costs seconds, too.
+TASK_ROWS, DIVIDED_ROWS = 2_000_000, 500_000
 
 
 @attrs.frozen
 class SparkRows:
-    """Rows as a frame; see `Rows`.
+    """Rows as what functions make of an input, partition by partition; see `Rows`.
 
     Attributes:
-        frame: with the rows.
+        spark: to run on.
+        schema: of the rows, as an Arrow schema.
+        input: pieces, or a frame with rows.
         shares: in which the rows of all keys are divided by a shuffle.
+        works: functions on the batches of a partition.
+        is_reduced: one of these needs all rows of a key.
     """
 
-    frame: DataFrame
+    spark: SparkSession
+    schema: Any
+    input: PieceInput | DataFrame
     shares: int
+    works: tuple[Work, ...] = ()
+    is_reduced: bool = False
 
     def where(self, column: str, values: Sequence[str]) -> Rows:
         """As of `Rows`."""
-        return attrs.evolve(self, frame=self.frame.where(F.col(column).isin(list(values))))
+        if isinstance(self.input, DataFrame) and not self.works:
+            return attrs.evolve(self, input=self.input.where(F.col(column).isin(list(values))))
+        return self._with_work(partial(batches_where, column, tuple(values)))
 
     def select(self, columns: Sequence[str]) -> Rows:
         """As of `Rows`."""
-        return attrs.evolve(self, frame=self.frame.select(*(F.col(f"`{name}`") for name in columns)))
+        schema = import_pyarrow().schema([self.schema.field(name) for name in columns])
+        if isinstance(self.input, DataFrame) and not self.works:
+            frame = self.input.select(*(F.col(f"`{name}`") for name in columns))
+            return attrs.evolve(self, input=frame, schema=schema)
+        return self._with_work(partial(selected_batches, tuple(columns)), schema=schema)
 
     def union(self, other: Rows) -> Rows:
         """As of `Rows`."""
         assert isinstance(other, SparkRows)
-        return SparkRows(self.frame.unionAll(other.frame), max(self.shares, other.shares))
+        shares = max(self.shares, other.shares)
+        own, others = self._pieces(), other._pieces()
+        if own is not None and others is not None:
+            return SparkRows(self.spark, self.schema, own + others, shares)
+        return SparkRows(self.spark, self.schema, self._frame().unionAll(other._frame()), shares)
 
     def reduce(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
         """As of `Rows`."""
-
-        def run(batches: Iterable[Any]) -> Iterator[Any]:
-            with closing(task_connection()) as own:
-                yield from conformed_batches(work(own, iter(batches)), schema)
-
+        reduced = partial(spark_tasks.reduced, work, schema)
         # A shuffle into one partition would be a stage more for the same rows.
-        shares = self.frame.coalesce(1) if self.shares == 1 else self.frame.repartition(self.shares, *key)
+        if self.shares == 1:
+            return self._sorted((*key, *order) if order else ())._with_work(reduced, schema=schema, is_reduced=True)
+        frame = self._frame().repartition(self.shares, *key)
         if order:
-            shares = shares.sortWithinPartitions(*key, *order)
-        return attrs.evolve(self, frame=shares.mapInArrow(run, from_arrow_schema(schema)))
+            frame = frame.sortWithinPartitions(*key, *order)
+        return attrs.evolve(self, input=frame, works=(reduced,), schema=schema, is_reduced=True)
 
     @contextmanager
     def persist(self) -> Iterator[Rows]:
         """As of `Rows`."""
-        frame = self.frame.persist()
+        kept: PieceInput | DataFrame | None = None
+        if self.shares == 1 and isinstance(self.input, PieceInput):
+            kept = self.input.persist(self.schema, self.shares, partial(apply_works, self.works))
+        if kept is None:
+            kept = self._frame().persist()
         try:
-            yield attrs.evolve(self, frame=frame)
+            yield SparkRows(self.spark, self.schema, kept, self.shares)
         finally:
-            frame.unpersist()
+            kept.unpersist()
 
     def table(self) -> Any:
         """As of `Rows`."""
-        return self.frame.toArrow()
+        found = spark_tasks.unserialized(self.schema, self._run(partial(spark_tasks.serialized, self.schema)))
+        return import_pyarrow().Table.from_batches(found, self.schema)
 
     def write(
         self, table: LakeTable, *, by: Sequence[str] = (), order: Sequence[str] = (), counted: Sequence[str] = ()
     ) -> WrittenRows:
         """As of `Rows`."""
-        frame = self.frame.sortWithinPartitions(*order) if order else self.frame
-        return sinks.write_files(frame, table, by, counted)
+        work = partial(spark_tasks.written, table, self.schema, tuple(by), tuple(counted))
+        return sum((pickle.loads(data) for data in self._sorted(order)._run(work)), WrittenRows())
+
+    def explain(self) -> None:
+        """Print Spark's plan for the rows as a frame."""
+        self._frame().explain()
+
+    def _with_work(self, work: Work, *, schema: Any = None, is_reduced: bool = False) -> SparkRows:
+        schema = self.schema if schema is None else schema
+        is_reduced = is_reduced or self.is_reduced
+        return attrs.evolve(self, works=(*self.works, work), schema=schema, is_reduced=is_reduced)
+
+    def _sorted(self, columns: Sequence[str]) -> SparkRows:
+        """The rows of each partition in an order."""
+        if not columns:
+            return self
+        if isinstance(self.input, DataFrame) and not self.works:
+            return attrs.evolve(self, input=self._partitions(self.input).sortWithinPartitions(*columns))
+        return self._with_work(spark_tasks.in_order(self.schema, columns))
+
+    def _pieces(self) -> PieceInput | None:
+        """The rows as those of pieces alone; None where they are not."""
+        if isinstance(self.input, DataFrame) or self.is_reduced:
+            return None
+        return self.input.with_works(self.works)
+
+    def _partitions(self, frame: DataFrame) -> DataFrame:
+        return frame.coalesce(1) if self.shares == 1 else frame
+
+    def _frame(self) -> DataFrame:
+        """The rows as a frame."""
+        works, schema = self.works, self.schema
+        if isinstance(self.input, DataFrame):
+            return self._map_frame(self.input) if works else self.input
+        frame, pieces = self.input.frame(self.shares), self.input.pieces
+
+        def run(batches: Iterable[Any]) -> Iterator[Any]:
+            given = spark_tasks.made_batches(pieces, spark_tasks.given_by_frame(batches))
+            yield from conformed_batches(apply_works(works, given), schema)
+
+        return frame.mapInArrow(run, from_arrow_schema(schema))
+
+    def _map_frame(self, frame: DataFrame) -> DataFrame:
+        works, schema = self.works, self.schema
+
+        def run(batches: Iterable[Any]) -> Iterator[Any]:
+            yield from conformed_batches(apply_works(works, iter(batches)), schema)
+
+        return self._partitions(frame).mapInArrow(run, from_arrow_schema(schema))
+
+    def _run(self, last: Callable[[Iterator[Any]], Iterator[bytes]]) -> list[bytes]:
+        """What a function makes of the batches of each partition, in any order."""
+        works = self.works
+
+        def work(batches: Iterator[Any]) -> Iterator[bytes]:
+            return last(apply_works(works, batches))
+
+        if isinstance(self.input, PieceInput):
+            return self.input.run(self.shares, work)
+
+        def run(batches: Iterable[Any]) -> Iterator[Any]:
+            yield from spark_tasks.data_batches(work(iter(batches)))
+
+        frame = self._partitions(self.input).mapInArrow(run, f"{DATA} binary")
+        return [bytes(row[0]) for row in frame.collect()]
 
 
 class SparkRunner:
@@ -111,56 +207,31 @@ class SparkRunner:
 
     def portions(self, files: FilesByTable) -> list[FilesByTable]:
         """As of `Runner`."""
-        return list(in_portions(files, self._task_rows))
+        rows = sum(file.rows for own in files.values() for file in own)
+        each = max(DIVIDED_ROWS, math.ceil(rows / self._processors()))
+        return list(in_portions(files, min(self._task_rows, each)))
 
     def map(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
         """As of `Runner`: each task in a partition of its own, which Spark runs again where one is lost."""
-
-        def run(batches: Iterable[Any]) -> Iterator[Any]:
-            for task in _unpickle_tasks(batches):
-                with closing(task_connection()) as own:
-                    yield from conformed_batches(work(own, task), schema)
-
-        frame = self._pickle_tasks(tasks).mapInArrow(run, from_arrow_schema(schema))
-        return SparkRows(frame, max(1, len(tasks)))
+        made = PieceInput.of_tasks(self.spark, tasks, partial(spark_tasks.mapped, work, schema))
+        return SparkRows(self.spark, schema, made, max(1, len(tasks)))
 
     def from_arrow(self, table: Any) -> Rows:
         """As of `Runner`."""
-        return SparkRows(self.spark.createDataFrame(table, from_arrow_schema(table.schema)), 1)
+        return SparkRows(
+            self.spark, table.schema, PieceInput.of_tasks(self.spark, [table], spark_tasks.table_batches), 1
+        )
 
     def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
         """As of `Runner`."""
+        made = PieceInput.of_tasks(self.spark, enumerate(tasks), partial(spark_tasks.found_value, work))
+        found = dict(pickle.loads(data) for data in made.run(len(tasks), spark_tasks.pickled))
+        return [found[number] for number in range(len(tasks))]
 
-        def run(batches: Iterable[Any]) -> Iterator[Any]:
-            pa = import_pyarrow()
-            for number, task in _unpickle_tasks(batches):
-                found = [pa.array([number], pa.int64()), pa.array([pickle.dumps(work(task))], pa.binary())]
-                yield pa.RecordBatch.from_arrays(found, ["number", "found"])
-
-        rows = self._pickle_tasks(list(enumerate(tasks))).mapInArrow(run, "number long, found binary").collect()
-        return [pickle.loads(found) for _number, found in sorted((row[0], bytes(row[1])) for row in rows)]
+    def _processors(self) -> int:
+        """Those of all executors; 1 for a server of Spark Connect, which does not say."""
+        return 1 if is_remote() else self.spark.sparkContext.defaultParallelism
 
     def follow(self, lake: DeltaLake, checkpoint: str, step: Step, pace: Pace, stop: threading.Event) -> None:
         """As of `Runner`: a query of Structured Streaming, with a step for each micro-batch; see `spark_stream`."""
         follow_lake(self.spark, lake, checkpoint, step, pace, stop)
-
-    def _pickle_tasks(self, tasks: Sequence[Any]) -> DataFrame:
-        pa = import_pyarrow()
-        rows = pa.table({"task": pa.array([pickle.dumps(task) for task in tasks], pa.binary())})
-        # From one partition, each of the others gets the same number; from several, some would get two tasks.
-        frame = self.spark.createDataFrame(rows).coalesce(1)
-        return frame if len(tasks) < 2 else frame.repartition(len(tasks))
-
-
-def _unpickle_tasks(batches: Iterable[Any]) -> Iterator[Any]:
-    for batch in batches:
-        for data in batch.column(0):
-            yield pickle.loads(data.as_py())
-
-
-def task_connection() -> Any:
-    """A connection to DuckDB in an executor, which gives each of its tasks a processor."""
-    made = connect()
-    made.execute("set timezone = 'UTC'")
-    made.execute("set threads = 1")
-    return made

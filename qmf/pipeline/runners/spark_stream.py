@@ -8,9 +8,11 @@ the step has written: a micro-batch that Spark runs again changes nothing, and a
 
 from __future__ import annotations
 
+import logging
 import queue
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -27,12 +29,14 @@ from qmf.pipeline.runners.runner import Pace, Step
 from qmf.pipeline.spark.lake_versions import VERSIONS, versions_of
 from qmf.pipeline.spark.session import register
 
+log = logging.getLogger(__name__)
+
 #: Seconds between looks whether a stream is over.
 _POLL_INTERVAL = 0.2
 
-#: How often a query is started, and what Spark says where Python, which reads the source, took longer to start than the
-#: ten seconds that Spark waits for it (no setting changes them).
-_ATTEMPTS, _NO_PYTHON = 5, "Python worker failed to connect back"
+#: Seconds in which a query is started again, and what Spark says where Python, which reads the source, took longer to
+#: start than the ten seconds that Spark waits for it. No setting changes these; half a second of a processor is enough.
+_START_LIMIT, _NO_PYTHON = 300.0, "Python worker failed to connect back"
 
 
 class _Stopped(Exception):
@@ -71,11 +75,13 @@ def follow_lake(
         raise PipelineError("a stream needs the URL of a master: its steps run in Spark's driver")
     register(spark)
     with _place(checkpoint) as place:
-        attempt = 1
-        while (made := _follow(spark, lake, place, step, pace, stop)) is None and attempt < _ATTEMPTS:
-            attempt += 1
+        give_up = time.monotonic() + _START_LIMIT
+        while (made := _follow(spark, lake, place, step, pace, stop)) is None and time.monotonic() < give_up:
+            log.warning("Spark could not start Python for the stream in ten seconds; it tries again")
     if made is None:
-        raise PipelineError(f"Spark could not start Python for the stream, {_ATTEMPTS} times: is the machine too busy?")
+        raise PipelineError(
+            f"Spark could not start Python for the stream in {_START_LIMIT:.0f} s: is the machine too busy?"
+        )
     if pace.once and not made:
         # Spark knows of nothing new, but a step may complete what the one before has begun.
         while not stop.is_set() and step(None):

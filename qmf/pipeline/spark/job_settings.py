@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-#: Plans that change while they run, and code that Java compiles for each stage, cost more than they bring.
-_ALWAYS = {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
+_ALWAYS = {
+    # Plans that change while they run, and code that Java compiles for each stage, cost more than they bring.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.python.daemon.module": "qmf.pipeline.runners.job_daemon",
+}
 
 #: Java that compiles quickly, not well: most of the processor time of a job over a small lake was spent on compiling.
 _QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -13,7 +17,7 @@ def job_settings(*, small: bool) -> dict[str, str]:
     """The settings of a session for one job.
 
     Args:
-        small: the job is one task, of seconds.
+        small: the job takes seconds.
     """
     if not small:
         return dict(_ALWAYS)

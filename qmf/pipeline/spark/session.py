@@ -27,8 +27,9 @@ def session(
     progress: bool = False,
     partitions: int | None = None,
     settings: Mapping[str, str] | None = None,
+    data_source: bool = True,
 ) -> SparkSession:
-    """A Spark session configured for the pipeline, with the data source `qmf`.
+    """A Spark session configured for the pipeline.
 
     Args:
         master: URL of Spark's master; ``local[*]`` is this machine, ``local-cluster[2,1,1024]`` two executors of 1 core
@@ -37,6 +38,7 @@ def session(
         progress: show a line for each stage that takes long.
         partitions: of a shuffle; None for one per processor on this machine, and Spark's default elsewhere.
         settings: of Spark; they override the pipeline's.
+        data_source: with the data source `qmf`, for which Spark starts Python in the driver; see `register`.
 
     Raises:
         PipelineError: no Java, or one that is too old.
@@ -53,7 +55,7 @@ def session(
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.files.openCostInBytes": str(_OPEN_COST),
         # Workers begin with what tasks import.
-        "spark.python.daemon.module": "qmf.pipeline.spark.worker_daemon",
+        "spark.python.daemon.module": "qmf.pipeline.runners.worker_daemon",
         # A busy machine starts Python slowly; Spark's default is 15 s.
         "spark.python.authenticate.socketTimeout": "120s",
         # The metrics of a query are printed at its end; Spark's default, a hundred micro-batches, is not enough.
@@ -75,7 +77,8 @@ def session(
     for key, value in {**chosen, **(settings or {})}.items():
         builder = builder.config(key, value)
     spark = builder.master(master).appName(name).getOrCreate()
-    register(spark)
+    if data_source:
+        register(spark)
     return spark
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import write_rows
+from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.runners.process import ProcessRunner
 from qmf.pipeline.runners.runner import Runner, stored_rows
 
@@ -24,12 +25,18 @@ SUMS = pa.schema([("key", pa.string()), ("ats", pa.string())])
 ROWS = [[("a", 3), ("b", 1)], [], [("a", 1), ("c", 7), ("b", 0)]]
 
 
-@pytest.fixture(params=["process", pytest.param("spark", marks=pytest.mark.slow)])
-def runner(request: pytest.FixtureRequest) -> Runner:
+SPARK = [pytest.param(name, marks=pytest.mark.slow) for name in ("spark", "connect")]
+
+
+@pytest.fixture(params=["process", *SPARK])
+def runner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Runner:
     if request.param == "process":
         return ProcessRunner(task_rows=2)
+    from qmf.pipeline.runners import spark_inputs
     from qmf.pipeline.runners.spark import SparkRunner
 
+    if request.param == "connect":
+        monkeypatch.setattr(spark_inputs, "is_remote", lambda: True)  # what a server of Spark Connect can do
     return SparkRunner(request.getfixturevalue("spark"), task_rows=2)
 
 
@@ -91,11 +98,41 @@ def test_spark_has_a_task_for_each_and_no_shuffle_for_one(
     def plan(tasks: list[list[tuple[str, int]]]) -> str:
         rows = runner.map(tasks, made, SCHEMA).reduce(["key"], listed, SUMS, order=["at"])
         assert isinstance(rows, SparkRows)
-        rows.frame.explain()
+        rows.explain()
         return capsys.readouterr().out
 
     assert "Exchange" not in plan(ROWS[:1])
     assert "Exchange" in plan(ROWS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "tasks"), [((200_000, 200_000), 1), ((600_000, 600_000), 2), ((900_000,) * 7, 3)])
+def test_spark_divides_files_among_its_processors(
+    request: pytest.FixtureRequest, rows: tuple[int, ...], tasks: int
+) -> None:
+    from qmf.pipeline.runners.spark import SparkRunner
+
+    files = [TableFile(f"part-{number}", "", None, own, 0) for number, own in enumerate(rows)]
+    assert len(SparkRunner(request.getfixturevalue("spark")).portions({"table": files})) == tasks
+
+
+@pytest.mark.parametrize("tasks", [ROWS[:1], ROWS], ids=["one task", "three tasks"])
+def test_rows_that_are_kept_are_joined_with_others_and_chosen_twice(
+    runner: Runner, tasks: list[list[tuple[str, int]]]
+) -> None:
+    rows = runner.map(tasks, made, SCHEMA)
+    with rows.persist() as kept:
+        sums = kept.reduce(["key"], listed, SUMS, order=["at"])
+        both = kept.where("key", ["a"]).union(kept.where("key", ["a", "b"])).table().to_pylist()
+        expected = [(key, at) for task in tasks for key, at in task if key in "ab"]
+        expected += [(key, at) for key, at in expected if key == "a"]
+        assert sorted((row["key"], row["at"]) for row in both) == sorted(expected)
+        with sums.persist() as kept_sums:
+            more = kept_sums.union(sums.where("key", ["b"])).table()
+            numbers = sorted(row["ats"] for row in more.to_pylist() if row["key"] == "b")
+            assert numbers == [" ".join(sorted(str(at) for key, at in expected if key == "b"))] * 2
+        with runner.map(ROWS[2:], made, SCHEMA).persist() as others:
+            assert kept.union(others).union(rows).table().num_rows == 2 * sum(map(len, tasks)) + len(ROWS[2])
 
 
 def test_values_of_tasks_come_in_their_order(runner: Runner) -> None:

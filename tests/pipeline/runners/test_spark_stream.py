@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pipeline.lakes import Shop
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.errors import LakeError, PipelineError
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_versions import LakeVersions
+from qmf.pipeline.runners import spark_stream
 from qmf.pipeline.runners.process import ProcessRunner
 from qmf.pipeline.runners.runner import Pace, Runner, Step
 from qmf.pipeline.runners.spark import SparkRunner
@@ -79,3 +82,29 @@ def test_a_stream_ends_after_a_step(runner: Runner, tmp_path: Path) -> None:
 
     runner.follow(shop.lake, str(tmp_path / "checkpoint"), step, Pace(every=0.01), stop)
     assert versions == [0, 1]
+
+
+def follow_without_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failures: int) -> int:
+    """Follow a lake by a query for which Python does not start so many times; returns how often it was started."""
+    started: list[object] = []
+
+    def start(*arguments: object) -> int | None:
+        started.append(arguments)
+        return None if len(started) <= failures else 1
+
+    monkeypatch.setattr(spark_stream, "_follow", start)
+    monkeypatch.setattr(spark_stream, "register", lambda _spark: None)
+    nothing: Any = None
+    lake, pace = DeltaLake(str(tmp_path)), Pace(every=1.0)
+    spark_stream.follow_lake(nothing, lake, str(tmp_path), lambda _until: False, pace, threading.Event())
+    return len(started)
+
+
+def test_a_query_is_started_again_while_python_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert follow_without_python(monkeypatch, tmp_path, 7) == 8
+
+
+def test_a_query_for_which_python_does_not_start_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_stream, "_START_LIMIT", 0.0)
+    with pytest.raises(PipelineError, match=r"^Spark could not start Python for the stream in 0 s"):
+        follow_without_python(monkeypatch, tmp_path, 7)

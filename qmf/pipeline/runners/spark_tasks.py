@@ -1,0 +1,134 @@
+"""What Spark's executors run: functions on the batches of a partition, one after the other in one process of Python.
+
+Whatever is named here by pickled functions is imported in each executor: nothing of pyspark.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_files import write_rows
+from qmf.pipeline.runners.batches import open_connection, sorted_batches
+from qmf.pipeline.runners.runner import Map, Mapped, Reduce, conformed_batches
+
+#: DuckDB's threads in an executor, which gives each of its tasks a processor.
+_THREADS = 1
+
+#: The column with what tasks are, or what they found.
+DATA = "data"
+
+Work = Callable[[Iterator[Any]], Iterator[Any]]
+"""Makes batches of batches; what belongs together is in one partition."""
+
+
+def task_connection() -> Any:
+    """A connection to DuckDB in an executor."""
+    return open_connection(_THREADS)
+
+
+@attrs.frozen
+class Piece:
+    """How rows are made of what a partition is given: of tasks of one kind, or of rows that were kept.
+
+    Attributes:
+        name: unique; what a partition is given has the name of its piece.
+        make: makes batches.
+        works: on these.
+    """
+
+    name: str
+    make: Callable[[Any], Iterator[Any]]
+    works: tuple[Work, ...] = ()
+
+
+def made_batches(pieces: Sequence[Piece], given: Iterable[tuple[str, bytes]]) -> Iterator[Any]:
+    """The batches of what a partition is given: names of pieces, and pickled tasks or rows."""
+    for name, data in given:
+        for piece in pieces:
+            if piece.name == name:
+                yield from apply_works(piece.works, piece.make(pickle.loads(data)))
+
+
+def kept_rows(name: str, schema: Any, batches: Iterator[Any]) -> Iterator[tuple[str, bytes]]:
+    """Batches as what a partition can be given, with the name of a piece that has `unserialized`."""
+    return ((name, pickle.dumps(data)) for data in serialized(schema, batches))
+
+
+def table_batches(table: Any) -> Iterator[Any]:
+    """The batches of a task that is an Arrow table."""
+    return iter(table.to_batches())
+
+
+def mapped(work: Map[Any], schema: Any, task: Any) -> Iterator[Any]:
+    """What a map makes of a task."""
+    with closing(task_connection()) as own:
+        yield from conformed_batches(work(own, task), schema)
+
+
+def reduced(work: Reduce, schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    """What a reduce makes of a share."""
+    with closing(task_connection()) as own:
+        yield from conformed_batches(work(own, batches), schema)
+
+
+def in_order(schema: Any, columns: Sequence[str]) -> Work:
+    """Sorts the rows of a partition."""
+    return partial(sorted_batches, schema, tuple(columns), _THREADS)
+
+
+def written(
+    table: LakeTable, schema: Any, by: Sequence[str], counted: Sequence[str], batches: Iterator[Any]
+) -> Iterator[bytes]:
+    """Writes the batches of a partition as files; yields the pickled `WrittenRows`."""
+    yield pickle.dumps(write_rows(table, batches, schema, by=by, counted=counted))
+
+
+def found_value(work: Callable[[Any], Mapped], task: Any) -> Iterator[Any]:
+    """What a function returns for a task with a number, with that number."""
+    number, own = task
+    yield number, work(own)
+
+
+def pickled(found: Iterator[Any]) -> Iterator[bytes]:
+    """Values as bytes."""
+    return (pickle.dumps(value) for value in found)
+
+
+def serialized(schema: Any, batches: Iterator[Any]) -> Iterator[bytes]:
+    """Batches of a schema as bytes, see `unserialized`."""
+    return (batch.serialize().to_pybytes() for batch in conformed_batches(batches, schema))
+
+
+def unserialized(schema: Any, found: Iterable[bytes]) -> Iterator[Any]:
+    """The batches of `serialized`."""
+    pa = import_pyarrow()
+    return (pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in found)
+
+
+def apply_works(works: Sequence[Work], batches: Iterator[Any]) -> Iterator[Any]:
+    """What functions make, each of what the one before made."""
+    for work in works:
+        batches = work(batches)
+    return batches
+
+
+def given_by_frame(batches: Iterable[Any]) -> Iterator[tuple[str, bytes]]:
+    """What a partition of a frame is given: its columns are the name of the piece, and `DATA`."""
+    for batch in batches:
+        for name, data in zip(batch.column(0), batch.column(1), strict=True):
+            yield name.as_py(), data.as_py()
+
+
+def data_batches(found: Iterator[bytes]) -> Iterator[Any]:
+    """Bytes as batches of the column `DATA`."""
+    pa = import_pyarrow()
+    for data in found:
+        yield pa.RecordBatch.from_arrays([pa.array([data], pa.binary())], [DATA])
