@@ -33,7 +33,7 @@ from qmf.pipeline.rollup.tables import (
     rollup_schema,
     rollup_table,
 )
-from qmf.pipeline.rollup.tasks import KeptRows, SmallClassesTask, Task, class_tasks, is_divided, task_rows
+from qmf.pipeline.rollup.tasks import KeptRows, SmallClassesTask, Task, class_tasks, is_divided, task_rows, together
 from qmf.pipeline.runners.runner import Rows, Runner
 
 #: By what rows are counted for the user.
@@ -120,7 +120,7 @@ class ReplacedRows:
 
 def written_rows(runner: Runner, tasks: Sequence[Task], table: LakeTable, others: Sequence[Rows] = ()) -> WrittenRows:
     """What tasks wrote into the folder of a table, and other rows, to be committed."""
-    found = [*others, *([runner.map(tasks, task_rows, rollup_schema())] if tasks else [])]
+    found = [*others, *([runner.map(together(tasks), task_rows, rollup_schema())] if tasks else [])]
     if not found:
         return WrittenRows()
     rows = found[0]

@@ -147,9 +147,34 @@ class KeptRows:
 Task = ClassTask | SmallClassesTask | WindowTask | KeptRows
 
 
-def task_rows(connection: Any, task: Task) -> Iterator[Any]:
-    """The map of a roll-up: the rows of a task; see `qmf.pipeline.runners.runner`."""
-    return task.rows(connection)
+#: Samples that tasks read together, about, where they are few.
+_TOGETHER_ROWS = 250_000
+
+
+def task_rows(connection: Any, tasks: Sequence[Task]) -> Iterator[Any]:
+    """The map of a roll-up: the rows of some tasks; see `qmf.pipeline.runners.runner`."""
+    for task in tasks:
+        with closing(connection.cursor()) as own:
+            own.execute("set timezone = 'UTC'")
+            yield from task.rows(own)
+
+
+def together(tasks: Iterable[Task]) -> list[tuple[Task, ...]]:
+    """Tasks, with those together that read few rows: starting a task on Spark costs more than these."""
+    found: list[tuple[Task, ...]] = []
+    chosen: list[Task] = []
+    rows = 0
+    for task in tasks:
+        if not isinstance(task, WindowTask | KeptRows):
+            found.append((task,))
+            continue
+        own = task.file.rows if isinstance(task, KeptRows) else task.windows.source.samples(None, None)
+        if chosen and rows + own > _TOGETHER_ROWS:
+            found.append(tuple(chosen))
+            chosen, rows = [], 0
+        chosen.append(task)
+        rows += own
+    return [*found, tuple(chosen)] if chosen else found
 
 
 def class_tasks(options: RollupOptions, sources: Iterable[ClassSource], limit: int | None) -> list[ClassTask]:
