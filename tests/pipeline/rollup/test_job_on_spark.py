@@ -168,7 +168,7 @@ def test_a_table_that_an_executor_lacks_is_an_error(shop: Shop, tmp_path: Path) 
     (source,) = class_sources(shop.lake, ["till"])
     options = RollupOptions(lake=shop.root, out=str(tmp_path / "out"))
     windows = WindowRange(source, "1m", 0, 60 * 10**9, last=False)
-    first, later = (HERE.map([WindowTask(options, windows, of)], task_rows, rollup_schema()) for of in (True, False))
+    first, later = (HERE.map([[WindowTask(options, windows, of)]], task_rows, rollup_schema()) for of in (True, False))
     assert first.table().num_rows
     with pytest.raises(LakeError, match="no such table"):
         later.table()
