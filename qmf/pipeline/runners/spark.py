@@ -84,10 +84,10 @@ class SparkRows:
 
     def reduce(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
         """As of `Rows`."""
-        reduced = partial(spark_tasks.reduced, work, schema)
+        reduced = partial(spark_tasks.reduce_share, work, schema)
         # A shuffle into one partition would be a stage more for the same rows.
         if self.shares == 1:
-            return self._sorted((*key, *order) if order else ())._with_work(reduced, schema=schema, is_reduced=True)
+            return self._sort((*key, *order) if order else ())._with_work(reduced, schema=schema, is_reduced=True)
         frame = self._frame().repartition(self.shares, *key)
         if order:
             frame = frame.sortWithinPartitions(*key, *order)
@@ -108,15 +108,15 @@ class SparkRows:
 
     def table(self) -> Any:
         """As of `Rows`."""
-        found = spark_tasks.unserialized(self.schema, self._run(partial(spark_tasks.serialized, self.schema)))
+        found = spark_tasks.deserialize(self.schema, self._run(partial(spark_tasks.serialize, self.schema)))
         return import_pyarrow().Table.from_batches(found, self.schema)
 
     def write(
         self, table: LakeTable, *, by: Sequence[str] = (), order: Sequence[str] = (), counted: Sequence[str] = ()
     ) -> WrittenRows:
         """As of `Rows`."""
-        work = partial(spark_tasks.written, table, self.schema, tuple(by), tuple(counted))
-        return sum((pickle.loads(data) for data in self._sorted(order)._run(work)), WrittenRows())
+        work = partial(spark_tasks.write_share, table, self.schema, tuple(by), tuple(counted))
+        return sum((pickle.loads(data) for data in self._sort(order)._run(work)), WrittenRows())
 
     def explain(self) -> None:
         """Print Spark's plan for the rows as a frame."""
@@ -127,7 +127,7 @@ class SparkRows:
         is_reduced = is_reduced or self.is_reduced
         return attrs.evolve(self, works=(*self.works, work), schema=schema, is_reduced=is_reduced)
 
-    def _sorted(self, columns: Sequence[str]) -> SparkRows:
+    def _sort(self, columns: Sequence[str]) -> SparkRows:
         """The rows of each partition in an order."""
         if not columns:
             return self
@@ -152,7 +152,7 @@ class SparkRows:
         frame, pieces = self.input.frame(self.shares), self.input.pieces
 
         def run(batches: Iterable[Any]) -> Iterator[Any]:
-            given = spark_tasks.made_batches(pieces, spark_tasks.given_by_frame(batches))
+            given = spark_tasks.made_batches(pieces, spark_tasks.frame_cells(batches))
             yield from conformed_batches(apply_works(works, given), schema)
 
         return frame.mapInArrow(run, from_arrow_schema(schema))
@@ -213,7 +213,7 @@ class SparkRunner:
 
     def map(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
         """As of `Runner`: each task in a partition of its own, which Spark runs again where one is lost."""
-        made = PieceInput.of_tasks(self.spark, tasks, partial(spark_tasks.mapped, work, schema))
+        made = PieceInput.of_tasks(self.spark, tasks, partial(spark_tasks.map_task, work, schema))
         return SparkRows(self.spark, schema, made, max(1, len(tasks)))
 
     def from_arrow(self, table: Any) -> Rows:
@@ -225,7 +225,7 @@ class SparkRunner:
     def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
         """As of `Runner`."""
         made = PieceInput.of_tasks(self.spark, enumerate(tasks), partial(spark_tasks.found_value, work))
-        found = dict(pickle.loads(data) for data in made.run(len(tasks), spark_tasks.pickled))
+        found = dict(pickle.loads(data) for data in made.run(len(tasks), spark_tasks.pickle_values))
         return [found[number] for number in range(len(tasks))]
 
     def _processors(self) -> int:

@@ -64,7 +64,7 @@ class PieceInput:
         pieces = self.pieces
 
         def run(batches: Iterable[Any]) -> Iterator[Any]:
-            given = spark_tasks.given_by_frame(batches)
+            given = spark_tasks.frame_cells(batches)
             yield from spark_tasks.data_batches(work(spark_tasks.made_batches(pieces, given)))
 
         return [bytes(row[0]) for row in self.frame(shares).mapInArrow(run, f"{DATA} binary").collect()]
@@ -81,7 +81,7 @@ class PieceInput:
             return None
         name = uuid.uuid4().hex
         rdd = self._rdd(shares, lambda batches: spark_tasks.kept_rows(name, schema, work(batches)))
-        piece = Piece(name, lambda data: spark_tasks.unserialized(schema, [data]))
+        piece = Piece(name, lambda data: spark_tasks.deserialize(schema, [data]))
         return PieceInput(self.spark, (piece,), kept={name: rdd.persist()})
 
     def unpersist(self) -> None:
@@ -90,9 +90,9 @@ class PieceInput:
             rdd.unpersist()
 
     def frame(self, shares: int) -> DataFrame:
-        """A frame with what `spark_tasks.given_by_frame` reads."""
+        """A frame with what `spark_tasks.frame_cells` reads."""
         pa = import_pyarrow()
-        given = self._given()
+        given = self._cells()
         columns = {_PIECE: pa.array([name for name, _ in given], pa.string())}
         columns[DATA] = pa.array([data for _, data in given], pa.binary())
         frame = self.spark.createDataFrame(pa.table(columns))
@@ -103,11 +103,11 @@ class PieceInput:
             frame = frame.unionAll(self.spark.createDataFrame(rdd, f"{_PIECE} string, {DATA} binary"))
         return frame.coalesce(1) if shares == 1 else frame
 
-    def _given(self) -> list[tuple[str, bytes]]:
+    def _cells(self) -> list[tuple[str, bytes]]:
         return [(name, task) for name, tasks in self.tasks.items() for task in tasks]
 
     def _rdd(self, shares: int, work: Callable[[Iterator[Any]], Iterator[Any]]) -> Any:
-        context, given, rdds = self.spark.sparkContext, self._given(), list(self.kept.values())
+        context, given, rdds = self.spark.sparkContext, self._cells(), list(self.kept.values())
         if given or not rdds:
             rdds.append(context.parallelize(given, 1 if shares == 1 else max(1, len(given))))
         rdd = rdds[0] if len(rdds) == 1 else context.union(rdds)

@@ -58,8 +58,8 @@ def made_batches(pieces: Sequence[Piece], given: Iterable[tuple[str, bytes]]) ->
 
 
 def kept_rows(name: str, schema: Any, batches: Iterator[Any]) -> Iterator[tuple[str, bytes]]:
-    """Batches as what a partition can be given, with the name of a piece that has `unserialized`."""
-    return ((name, pickle.dumps(data)) for data in serialized(schema, batches))
+    """Batches as what a partition can be given, with the name of a piece that has `deserialize`."""
+    return ((name, pickle.dumps(data)) for data in serialize(schema, batches))
 
 
 def table_batches(table: Any) -> Iterator[Any]:
@@ -67,13 +67,13 @@ def table_batches(table: Any) -> Iterator[Any]:
     return iter(table.to_batches())
 
 
-def mapped(work: Map[Any], schema: Any, task: Any) -> Iterator[Any]:
+def map_task(work: Map[Any], schema: Any, task: Any) -> Iterator[Any]:
     """What a map makes of a task."""
     with closing(task_connection()) as own:
         yield from conformed_batches(work(own, task), schema)
 
 
-def reduced(work: Reduce, schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
+def reduce_share(work: Reduce, schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
     """What a reduce makes of a share."""
     with closing(task_connection()) as own:
         yield from conformed_batches(work(own, batches), schema)
@@ -84,7 +84,7 @@ def in_order(schema: Any, columns: Sequence[str]) -> Work:
     return partial(sorted_batches, schema, tuple(columns), _THREADS)
 
 
-def written(
+def write_share(
     table: LakeTable, schema: Any, by: Sequence[str], counted: Sequence[str], batches: Iterator[Any]
 ) -> Iterator[bytes]:
     """Writes the batches of a partition as files; yields the pickled `WrittenRows`."""
@@ -97,18 +97,18 @@ def found_value(work: Callable[[Any], Mapped], task: Any) -> Iterator[Any]:
     yield number, work(own)
 
 
-def pickled(found: Iterator[Any]) -> Iterator[bytes]:
+def pickle_values(found: Iterator[Any]) -> Iterator[bytes]:
     """Values as bytes."""
     return (pickle.dumps(value) for value in found)
 
 
-def serialized(schema: Any, batches: Iterator[Any]) -> Iterator[bytes]:
-    """Batches of a schema as bytes, see `unserialized`."""
+def serialize(schema: Any, batches: Iterator[Any]) -> Iterator[bytes]:
+    """Batches of a schema as bytes, see `deserialize`."""
     return (batch.serialize().to_pybytes() for batch in conformed_batches(batches, schema))
 
 
-def unserialized(schema: Any, found: Iterable[bytes]) -> Iterator[Any]:
-    """The batches of `serialized`."""
+def deserialize(schema: Any, found: Iterable[bytes]) -> Iterator[Any]:
+    """The batches of `serialize`."""
     pa = import_pyarrow()
     return (pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in found)
 
@@ -120,7 +120,7 @@ def apply_works(works: Sequence[Work], batches: Iterator[Any]) -> Iterator[Any]:
     return batches
 
 
-def given_by_frame(batches: Iterable[Any]) -> Iterator[tuple[str, bytes]]:
+def frame_cells(batches: Iterable[Any]) -> Iterator[tuple[str, bytes]]:
     """What a partition of a frame is given: its columns are the name of the piece, and `DATA`."""
     for batch in batches:
         for name, data in zip(batch.column(0), batch.column(1), strict=True):
