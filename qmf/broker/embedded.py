@@ -42,6 +42,11 @@ class EmbeddedBroker(Closable):
         return self._broker.mqtt_urls
 
     @property
+    def stomp_url(self) -> str | None:
+        """URL of the port for STOMP; see `Broker.stomp_url`."""
+        return self._broker.stomp_url
+
+    @property
     def ws_url(self) -> str | None:
         """URL of the port for WebSocket; see `Broker.ws_url`."""
         return self._broker.ws_url

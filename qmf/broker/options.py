@@ -1,7 +1,7 @@
 """The options of a broker: the keyword arguments of `Broker`, checked once and then passed on as one value.
 
 What belongs to one protocol is an object of its own, made in the room of that protocol, with one field here: `amqp` for
-AMQP 1.0, `mqtt` for MQTT. So is what belongs to one further part of the broker.
+AMQP 1.0, `mqtt` for MQTT, `stomp` for STOMP. So is what belongs to one further part of the broker.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from qmf.broker.operations.policy import Policy
 from qmf.broker.process_control import ProcessControl
 from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.broker.protocols.mqtt.options import MqttOptions
+from qmf.broker.protocols.stomp.options import StompOptions
 from qmf.bus.url import AMQP_PORT
 from qmf.errors import CallerError
 from qmf.sasl.gssapi import KerberosService
@@ -37,6 +38,7 @@ EXPIRY_INTERVAL = 600.0
 
 _AMQP_OPTIONS = AmqpOptions()
 _MQTT_OPTIONS = MqttOptions()
+_STOMP_OPTIONS = StompOptions()
 _CONNECTION_LIMITS = ConnectionLimits()
 
 
@@ -96,8 +98,8 @@ class BrokerOptions:
         ssl_context: of a server; every connection must be TLS then.
         tls_port: TCP port for TLS, 0 for any free one, beside the other port, which is without TLS then. None: with
             `ssl_context`, there is TLS alone.
-        ws_port: TCP port for WebSocket, over which there is AMQP and, where it has a port, MQTT; 0 for any free one.
-            With `ssl_context` it is for TLS. None for none.
+        ws_port: TCP port for WebSocket, over which there is AMQP, and MQTT and STOMP where they have ports; 0 for any
+            free one. With `ssl_context` it is for TLS. None for none.
         ws_origins: of pages that browsers may connect from, such as ``https://mq.example``.
         server_certificate: returns the certificate of `ssl_context` as DER, to which SCRAM binds logins; None for no
             such mechanisms.
@@ -118,6 +120,7 @@ class BrokerOptions:
         name: container id; unique by default.
         amqp: what AMQP 1.0 allows to clients.
         mqtt: on which ports there is MQTT, and what it allows to clients; on none by default.
+        stomp: on which port there is STOMP, and what it allows to clients; on none by default.
         management: seconds between publications of the broker's own agent, which shows its queues, clients and so on to
             consoles. None for no agent: its modules are not loaded then.
         publishes: the broker's own agent publishes changes; otherwise consoles have to query.
@@ -157,6 +160,7 @@ class BrokerOptions:
     name: str | None = None
     amqp: AmqpOptions = _AMQP_OPTIONS
     mqtt: MqttOptions = _MQTT_OPTIONS
+    stomp: StompOptions = _STOMP_OPTIONS
     # The broker's own agent.
     management: float | None = attrs.field(default=None, validator=_interval)
     publishes: bool = True

@@ -35,6 +35,7 @@ from qmf.users.users import Users
 if TYPE_CHECKING:
     from qmf.broker.management.agent import ManagementAgent
     from qmf.broker.protocols.mqtt.protocol import MqttProtocol
+    from qmf.broker.protocols.stomp.protocol import StompProtocol
     from qmf.broker.store.persistence import Persistence
 
 log = logging.getLogger("qmf.broker")
@@ -83,6 +84,8 @@ class Broker(AsyncClosable):
         if arguments.tls_port is not None:
             self._tls_listener = _listener(arguments, arguments.tls_port)
         self._mqtt_listeners = _mqtt_listeners(arguments)
+        stomp_port = arguments.stomp.port
+        self._stomp_listener = None if stomp_port is None else _listener(arguments, stomp_port)
         self._ws_listener = None if arguments.ws_port is None else _listener(arguments, arguments.ws_port)
         self._logins = Logins(
             arguments.users,
@@ -128,6 +131,12 @@ class Broker(AsyncClosable):
         return [f"{'mqtts' if each.tls else 'mqtt'}://{each.authority}" for each in self._mqtt_listeners]
 
     @property
+    def stomp_url(self) -> str | None:
+        """URL of the port for STOMP; None if there is none."""
+        listener = self._stomp_listener
+        return None if listener is None else f"{'stomp+ssl' if listener.tls else 'stomp'}://{listener.authority}"
+
+    @property
     def ws_url(self) -> str | None:
         """URL of the port for WebSocket; None if there is none."""
         listener = self._ws_listener
@@ -136,7 +145,11 @@ class Broker(AsyncClosable):
     @property
     def urls(self) -> Sequence[str]:
         """URLs of all ports; once started, with the actual ports."""
-        return [found for found in (self.url, self.tls_url, *self.mqtt_urls, self.ws_url) if found is not None]
+        return [
+            found
+            for found in (self.url, self.tls_url, *self.mqtt_urls, self.stomp_url, self.ws_url)
+            if found is not None
+        ]
 
     @property
     def connections(self) -> int:
@@ -227,8 +240,12 @@ class Broker(AsyncClosable):
             await self._tls_listener.start(amqp.accept)
         if self._options.mqtt.enabled:
             await self._start_mqtt(operations, sessions)
+        stomp = None
+        if self._stomp_listener is not None:
+            stomp = self._make_stomp(operations, sessions)
+            await self._stomp_listener.start(stomp.accept)
         if self._ws_listener is not None:
-            await self._start_websocket(self._ws_listener, amqp)
+            await self._start_websocket(self._ws_listener, amqp, stomp)
 
     async def _start_mqtt(self, operations: Operations, sessions: ClientSessions) -> None:
         # Imported here, so that a broker without MQTT does not load it.
@@ -246,13 +263,29 @@ class Broker(AsyncClosable):
         for listener in self._mqtt_listeners:
             await listener.start(self._mqtt.accept)
 
-    async def _start_websocket(self, listener: Listener, amqp: AmqpProtocol) -> None:
-        from qmf.bus.websocket import check_library, server_layer
+    def _make_stomp(self, operations: Operations, sessions: ClientSessions) -> StompProtocol:
+        # Imported here, so that a broker without STOMP does not load it.
+        from qmf.broker.protocols.stomp.protocol import StompProtocol
+
+        options = self._options
+        return StompProtocol(
+            operations,
+            sessions,
+            self._logins,
+            options.stomp,
+            open_timeout=options.open_timeout,
+            certificate=options.server_certificate,
+        )
+
+    async def _start_websocket(self, listener: Listener, amqp: AmqpProtocol, stomp: StompProtocol | None) -> None:
+        from qmf.bus.websocket import STOMP_SUBPROTOCOLS, check_library, server_layer
 
         check_library()
         options, accept = self._options, {"amqp": amqp.accept}
         if self._mqtt is not None:
             accept["mqtt"] = self._mqtt.accept
+        if stomp is not None:
+            accept |= dict.fromkeys(STOMP_SUBPROTOCOLS, stomp.accept)
         await listener.start(lambda: server_layer(accept, options.ws_origins, options.open_timeout))
 
     def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
@@ -282,7 +315,9 @@ class Broker(AsyncClosable):
         """
         if not self._listener.stop():
             return
-        for listener in filter(None, (self._tls_listener, *self._mqtt_listeners, self._ws_listener)):
+        for listener in filter(
+            None, (self._tls_listener, *self._mqtt_listeners, self._stomp_listener, self._ws_listener)
+        ):
             listener.stop()
         if self._federation is not None:
             await self._federation.close()
@@ -313,7 +348,9 @@ class Broker(AsyncClosable):
         return self
 
     async def _stop_listening(self) -> None:
-        for listener in filter(None, (self._listener, self._tls_listener, *self._mqtt_listeners, self._ws_listener)):
+        for listener in filter(
+            None, (self._listener, self._tls_listener, *self._mqtt_listeners, self._stomp_listener, self._ws_listener)
+        ):
             listener.stop()
             await listener.wait_closed()
 

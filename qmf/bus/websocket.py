@@ -18,6 +18,8 @@ from qmf.errors import CallerError
 
 #: The subprotocol of AMQP.
 AMQP = "amqp"
+#: Those of STOMP, whose clients may send text.
+STOMP_SUBPROTOCOLS = ("v12.stomp", "v11.stomp", "v10.stomp")
 #: Bytes of the largest message of a peer; one may hold many frames of AMQP.
 _MAX_MESSAGE = 64 * 1024 * 1024
 #: And of ours: Artemis, for one, takes no more than 64 KiB.
@@ -200,9 +202,9 @@ class WebSocketLayer(asyncio.Protocol):
 
     def _on_frame(self, frame: Any) -> None:
         opcode = self._frames.Opcode
-        if frame.opcode is opcode.TEXT:
+        if frame.opcode is opcode.TEXT and self._machine.subprotocol not in STOMP_SUBPROTOCOLS:
             self._machine.fail(_WRONG_KIND, "messages are binary")
-        elif frame.opcode in (opcode.BINARY, opcode.CONT) and self._upper is not None:
+        elif frame.opcode in (opcode.BINARY, opcode.TEXT, opcode.CONT) and self._upper is not None:
             self._upper.receive(frame.data)
 
     def _open(self) -> None:

@@ -48,6 +48,7 @@ from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.broker.protocols.mqtt.options import MqttOptions
+from qmf.broker.protocols.stomp.options import StompOptions
 from qmf.broker.server import Broker
 from qmf.connecting.tls import TlsError
 from qmf.errors import CallerError
@@ -244,6 +245,9 @@ def _broker(
             max_message=options.max_message_size, max_sessions=options.max_sessions, max_links=options.max_links
         ),
         mqtt=_mqtt(options),
+        stomp=StompOptions(
+            port=options.stomp_port, max_frame=options.stomp_max_frame_size, heartbeat=options.stomp_heartbeat
+        ),
         ws_port=options.ws_port,
         ws_origins=options.ws_origin,
         total_limits=_total_limits(options.max_total_messages, options.max_total_bytes),

@@ -20,6 +20,7 @@ from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.options import EXPIRY_INTERVAL
 from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.broker.protocols.mqtt.options import MqttOptions
+from qmf.broker.protocols.stomp.options import StompOptions
 from qmf.bus.url import AMQP_PORT
 
 #: What is logged unless rules are given.
@@ -67,6 +68,7 @@ def options_parser() -> argparse.ArgumentParser:
     _add_tls_options(parser)
     _add_login_options(parser)
     _add_mqtt_options(parser)
+    _add_stomp_options(parser)
     _add_websocket_options(parser)
     _add_store_options(parser)
     add_completion_option(parser)
@@ -303,14 +305,40 @@ def _add_tls_options(parser: argparse.ArgumentParser) -> None:
     add("--tls-ciphers", metavar="LIST", help="ciphers of TLS 1.2, in OpenSSL's notation")
 
 
+def _add_stomp_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("STOMP").add_argument
+    defaults = StompOptions()
+    add(
+        "--stomp-port",
+        type=port,
+        metavar="PORT",
+        help="speak STOMP 1.0 to 1.2 on this port too, usually 61613; 0 for any free one. With --tls-cert, it is for "
+        "TLS alone",
+    )
+    add(
+        "--stomp-max-frame-size",
+        type=count,
+        default=defaults.max_frame,
+        metavar="BYTES",
+        help="the largest frame of STOMP that is taken (%(default)s)",
+    )
+    add(
+        "--stomp-heartbeat",
+        type=whole_number,
+        default=defaults.heartbeat,
+        metavar="MILLISECONDS",
+        help="between heart-beats of STOMP, which a client may have make longer; 0 for none (%(default)s)",
+    )
+
+
 def _add_websocket_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("WebSocket").add_argument
     add(
         "--ws-port",
         type=port,
         metavar="PORT",
-        help="speak AMQP, and MQTT with --mqtt-port, over WebSocket on this port; 0 for any free one. With --tls-cert, "
-        "it is for TLS alone (wss://)",
+        help="speak AMQP over WebSocket on this port, and MQTT and STOMP where they have ports; 0 for any free one. "
+        "With --tls-cert, it is for TLS alone (wss://)",
     )
     add(
         "--ws-origin",
