@@ -24,18 +24,28 @@ class ElementPaths:
     def __init__(self, root: etree._Element) -> None:
         self.root = root
         self._children: dict[etree._Element, dict[str, list[etree._Element]]] = {}
+        #: Elements by the paths that were asked for: an element may have many errors, and its siblings have its parent.
+        self._found: dict[str, etree._Element] = {}
 
     def element(self, path: str | None) -> etree._Element:
         """The element at `path`, or that of its attribute; if the path is not unique, the nearest known ancestor."""
-        found = self.root
-        for step in (path or "").split("/")[2:]:
-            match = _STEP.fullmatch(step)
-            siblings = self._index(found).get(match[1], []) if match else []
-            number = int(match[2] or 1) if match else 0
-            if not 1 <= number <= len(siblings):
-                break
-            found = siblings[number - 1]
-        return found
+        return self._at(path or "")[0]
+
+    def _at(self, path: str) -> tuple[etree._Element, bool]:
+        """The element at `path`, or the nearest known ancestor, and whether it is that of the path."""
+        if (known := self._found.get(path)) is not None:
+            return known, True
+        above, _, step = path.rpartition("/")
+        if not above:  # the outermost element itself
+            return self.root, True
+        parent, exact = self._at(above)
+        match = _STEP.fullmatch(step) if exact else None
+        siblings = self._index(parent).get(match[1], []) if match else []
+        number = int(match[2] or 1) if match else 0
+        if not 1 <= number <= len(siblings):
+            return parent, False
+        found = self._found[path] = siblings[number - 1]
+        return found, True
 
     def _index(self, parent: etree._Element) -> dict[str, list[etree._Element]]:
         index = self._children.get(parent)

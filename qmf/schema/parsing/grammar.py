@@ -166,13 +166,15 @@ def _type_name(element: etree._Element) -> str:
     return "groupUse" if element.tag == "group" and parent is not None and parent.tag != "schema" else element.tag
 
 
-def _attributes(type_name: str) -> list[str]:
+@functools.cache
+def _attributes(type_name: str) -> tuple[str, ...]:
     declared = _grammar().iterfind(f"xs:complexType[@name='{type_name}']/xs:attribute", _XS)
-    return [str(attribute.get("name")) for attribute in declared]
+    return tuple(str(attribute.get("name")) for attribute in declared)
 
 
-def _children(type_name: str) -> list[str]:
+@functools.cache
+def _children(type_name: str) -> tuple[str, ...]:
     path = f"xs:complexType[@name='{type_name}']"
     groups = {str(use.get("ref")) for use in _grammar().iterfind(f"{path}//xs:group", _XS)}
     paths = [f"{path}//xs:element", *(f"xs:group[@name='{name}']//xs:element" for name in groups)]
-    return [str(declared.get("name")) for path in paths for declared in _grammar().iterfind(path, _XS)]
+    return tuple(str(declared.get("name")) for path in paths for declared in _grammar().iterfind(path, _XS))
