@@ -260,6 +260,7 @@ def daemon(folder: Path, name: str, *arguments: str) -> Iterator[tuple[subproces
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_NO_DAEMONIZE": "1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK["spark.driver.extraJavaOptions"],
     }
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *arguments]
     with log.open("wb") as target:
