@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, assert_type
 
 import attrs
+import msgspec
 import pydantic
 import pytest
 
@@ -95,6 +96,22 @@ def test_a_content_type_types_them_without_the_connection(session: Session) -> N
     assert_type(receiver, Receiver[Point])
     sender.send(Point(1, 2))
     assert receiver.fetch(timeout=10).content == Point(1, 2)
+    session.acknowledge()
+
+
+class Reading(msgspec.Struct):
+    place: str
+    value: float
+
+
+def test_a_class_of_msgspec(session: Session) -> None:
+    decoder = msgspec.msgpack.Decoder(Reading)
+    reading = ContentType("application/msgpack", msgspec.msgpack.encode, decoder.decode, Reading)
+    sender, receiver = pair(session, reading, reading)
+    assert_type(receiver, Receiver[Any])
+    sender.send(Reading("kitchen", 21.5))
+    message = receiver.fetch(timeout=10)
+    assert (message.content, message.content_type) == (Reading("kitchen", 21.5), "application/msgpack")
     session.acknowledge()
 
 

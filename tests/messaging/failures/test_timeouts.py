@@ -14,6 +14,7 @@ from messaging.failures.conftest import end_session
 from messaging.scripted_peer import ScriptedPeer, scripted_peer
 from support.waiting import wait_until
 
+from qmf.broker import EmbeddedBroker
 from qmf.messaging import (
     Connection,
     Empty,
@@ -93,6 +94,26 @@ def test_closing_without_a_timeout_ends(
         connection.close()
     assert session.closed
     assert not connection.opened()
+
+
+def test_closing_while_a_queue_takes_no_more() -> None:
+    """Just what the queue may take is accepted, and closing says how many are not."""
+    arguments = "'qpid.flow_stop_count': 5, 'qpid.flow_resume_count': 3"
+    with EmbeddedBroker() as broker:
+        connection = Connection.establish(broker.url, timeout=10)
+        sender = connection.session().sender(
+            f"jobs; {{create: always, node: {{x-declare: {{arguments: {{{arguments}}}}}}}}}"
+        )
+        for _ in range(5):
+            sender.send("x", timeout=10)
+        sender.send("y", sync=False)
+        with pytest.raises(Timeout, match=r"1 messages to 'jobs' not answered within 0\.2 s"):
+            connection.close(timeout=0.2)
+        with Connection.establish(broker.url, timeout=10) as other:
+            receiver = other.session().receiver("jobs")
+            assert [receiver.fetch(timeout=10).content for _ in range(5)] == ["x"] * 5
+            with pytest.raises(Empty):
+                receiver.fetch(timeout=0)
 
 
 def test_opening_ends_at_its_timeout() -> None:
