@@ -283,9 +283,18 @@ class MqttClient:
         session = self.session
         code = ReasonCode.SUCCESS if packet_id in session.received else ReasonCode.PACKET_ID_NOT_FOUND
         session.received.discard(packet_id)
-        if session.durable:
+        recorder = self._registry.recorder if session.durable else None
+        if recorder is not None:
+            recorder.flush()
             self._sessions.records.remove_received(session.client_id, packet_id)
-        self._connection.write(self.machine.acknowledge(PacketType.PUBCOMP, packet_id, code))
+
+        def send(_: NotStored | None = None) -> None:
+            if not self._left:
+                self._connection.write(self.machine.acknowledge(PacketType.PUBCOMP, packet_id, code))
+
+        # The client uses the packet id for another message then: that must not look like this one after a kill.
+        if recorder is None or not recorder.close_unit(send):
+            send()
 
     def _on_answer(self, packet: MessageAnswer) -> None:
         packet_id, session = packet.packet_id, self.session
@@ -344,14 +353,7 @@ class MqttClient:
                 reason = why
             else:
                 added.append((request, existed))
-        recorder = self._registry.recorder if self.session.durable else None
-
-        def answer(_: NotStored | None = None) -> None:
-            if not self._left:
-                self._connection.write(self.machine.answer(packet, codes, reason))
-
-        if recorder is None or not recorder.close_unit(answer):
-            answer()
+        self._answer_stored(packet, codes, reason)
         for request, existed in added:
             self._consumers.send_retained(request, existed=existed)
         self.dispatch()
@@ -367,7 +369,18 @@ class MqttClient:
                 reason = str(error)
                 continue
             codes.append(ReasonCode.SUCCESS if existed else ReasonCode.NO_SUBSCRIPTION_EXISTED)
-        self._connection.write(self.machine.answer(packet, codes, reason))
+        self._answer_stored(packet, codes, reason)
+
+    def _answer_stored(self, packet: Subscribe | Unsubscribe, codes: list[ReasonCode], reason: str) -> None:
+        """Answer, once the subscriptions are stored as they are now, if they are kept."""
+        recorder = self._registry.recorder if self.session.durable else None
+
+        def answer(_: NotStored | None = None) -> None:
+            if not self._left:
+                self._connection.write(self.machine.answer(packet, codes, reason))
+
+        if recorder is None or not recorder.close_unit(answer):
+            answer()
 
     # What the client receives; see `ReceivingClient`
 

@@ -23,8 +23,8 @@ from qmf.broker.protocols.mqtt.codec.reading import PacketReader
 from qmf.broker.protocols.mqtt.codec.values import PacketType, Version
 from qmf.broker.protocols.mqtt.codec.writing import encode_packet
 
-#: Messages of one publisher that are under way.
-WINDOW = 30
+#: Messages of one publisher that are under way, and its packet ids: few, so that they are used again and again.
+WINDOW, MAX_PACKET_ID = 30, 100
 
 
 @attrs.define
@@ -110,7 +110,9 @@ class Publisher:
 
     def _publish(self, connection: _Connection) -> None:
         self.number += 1
-        self._packet_id = self._packet_id % 60_000 + 1
+        self._packet_id = self._packet_id % MAX_PACKET_ID + 1
+        while self._packet_id in self.pending:
+            self._packet_id = self._packet_id % MAX_PACKET_ID + 1
         qos = 1 + self.number % 2
         self.pending[self._packet_id] = (self.number, qos, False)
         connection.send(Publish(f"t/{self.number % 3}", str(self.number).encode(), qos, packet_id=self._packet_id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -242,6 +243,26 @@ async def test_packet_ids_of_qos_2_survive_a_restart(tmp_path: Path) -> None:
             (each.payload, each.packet_id) for each in sent[1:]
         ]
         assert await client.nothing_waits()
+
+
+async def test_a_packet_id_is_free_after_a_kill_once_the_client_knows_it(tmp_path: Path) -> None:
+    folder, later = tmp_path / "kept", tmp_path / "copy"
+    async with mqtt_broker(data_dir=folder) as broker:
+        client = await connect(broker, expiry=1000)
+        for _ in range(3):
+            client.send(Publish("a", b"1", 2, packet_id=7))
+            await client.answer(PacketType.PUBREC)
+            client.send(MessageAnswer(PacketType.PUBREL, 7))
+            await client.answer(PacketType.PUBCOMP)
+            # What a kill would leave at this moment.
+            shutil.copytree(folder, later)
+            async with mqtt_broker(data_dir=later) as restarted:
+                other = await connect(restarted, clean=False, expiry=1000)
+                await other.subscribe("a")
+                other.send(Publish("a", b"2", 2, packet_id=7))
+                await other.answer(PacketType.PUBREC)
+                assert await other.payloads(1) == [b"2"]
+            shutil.rmtree(later)
 
 
 async def test_what_a_session_had_ends_with_it(tmp_path: Path) -> None:
