@@ -20,14 +20,14 @@ from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
 from qmf.broker.protocols.mqtt.client import MqttClient, WillRefused
 from qmf.broker.protocols.mqtt.codec.packets import Auth, Connect, Disconnect, Packet, Publish
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.values import MqttError, ReasonCode, Version
-from qmf.broker.protocols.mqtt.login import MqttLogin
 from qmf.broker.protocols.mqtt.machine import ConnectionMachine, MqttState
 from qmf.broker.protocols.mqtt.options import MqttOptions
-from qmf.broker.protocols.mqtt.reasons import REASONS
+from qmf.broker.protocols.mqtt.reasons import LOGIN_CODES, REASONS
 from qmf.broker.protocols.mqtt.sessions import MqttSessions, SessionInUse
 from qmf.broker.refusal import Reason
 from qmf.broker.sessions import ClientSessions
@@ -93,7 +93,7 @@ class MqttConnection(asyncio.Protocol):
         self._shutting_down = shutting_down
         self._info = ClientInfo("unknown")
         self._transport: asyncio.Transport | None = None
-        self._login: MqttLogin | None = None
+        self._login: ClientLogin | None = None
         self._client: MqttClient | None = None
         self._out: list[bytes] = []
         self._out_size = 0
@@ -170,10 +170,10 @@ class MqttConnection(asyncio.Protocol):
         if (sock := transport.get_extra_info("socket")) is not None:
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._info = ClientInfo(_peer_address(transport))
+        self._info = ClientInfo(peer_address(transport))
         self._clients.start(self)
         channel = server_channel(transport, None if self._certificate is None else self._certificate())
-        self._login = MqttLogin(self._logins, self, channel, self._info.host)
+        self._login = ClientLogin(self._logins, self, channel, self._info.host)
         self._timer = self._loop.call_later(self._open_timeout, self._on_open_timeout)
 
     def data_received(self, data: bytes) -> None:
@@ -274,7 +274,7 @@ class MqttConnection(asyncio.Protocol):
         match packet:
             case Connect():
                 assert self._login is not None
-                self._login.begin(packet)
+                self._begin_login(packet)
             case Auth():
                 self._on_auth(packet)
             case Disconnect():
@@ -283,6 +283,14 @@ class MqttConnection(asyncio.Protocol):
             case _:
                 if self._client is not None:
                     self._client.on_packet(packet)
+
+    def _begin_login(self, connect: Connect) -> None:
+        assert self._login is not None
+        method = connect.properties.get(PacketProperty.AUTHENTICATION_METHOD)
+        if method is None:
+            self._login.begin(connect.username, connect.password)
+        else:
+            self._login.begin_exchange(method, connect.properties.get(PacketProperty.AUTHENTICATION_DATA))
 
     def _on_auth(self, packet: Auth) -> None:
         assert self._login is not None
@@ -310,7 +318,7 @@ class MqttConnection(asyncio.Protocol):
             return
         self._on_logged_in(result, mechanism)
 
-    def on_rejected(self, code: ReasonCode, reason: str) -> None:
+    def on_rejected(self, refusal: LoginRefusal, reason: str) -> None:
         """See `LoginOwner`: the client learns the code alone."""
         if self.machine.state is MqttState.CLOSED:
             return
@@ -319,7 +327,7 @@ class MqttConnection(asyncio.Protocol):
         self._registry.observer.on_connection_refused(ClientInfo(self._info.address, user=user), reason)
         self._log_failure(f"login of {who} refused: {reason}")
         renewing = self.machine.state is MqttState.RENEWING
-        self.end(ReasonCode.NOT_AUTHORIZED if renewing else code, "the login is refused")
+        self.end(ReasonCode.NOT_AUTHORIZED if renewing else LOGIN_CODES[refusal], "the login is refused")
 
     # Details
 
@@ -464,11 +472,3 @@ class MqttConnection(asyncio.Protocol):
             self._failed = True
             self._registry.counters.failures += 1
             log.log(level, "dropped %s: %s", self, reason)
-
-
-def _peer_address(transport: asyncio.BaseTransport) -> str:
-    name = transport.get_extra_info("peername")
-    if not isinstance(name, tuple):
-        return "unknown"
-    host = f"[{name[0]}]" if ":" in name[0] else name[0]
-    return f"{host}:{name[1]}"

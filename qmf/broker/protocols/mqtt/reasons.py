@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qmf.broker.protocols.login import LoginRefusal
 from qmf.broker.protocols.mqtt.codec.values import ReasonCode
 from qmf.broker.refusal import Reason
 
@@ -14,4 +15,10 @@ REASONS = {
     Reason.CIRCULAR: ReasonCode.IMPLEMENTATION_ERROR,
     Reason.UNKNOWN_TRANSACTION: ReasonCode.IMPLEMENTATION_ERROR,
     Reason.ROLLED_BACK: ReasonCode.IMPLEMENTATION_ERROR,
+}
+
+LOGIN_CODES = {
+    LoginRefusal.NOT_AUTHORIZED: ReasonCode.NOT_AUTHORIZED,
+    LoginRefusal.METHOD: ReasonCode.BAD_AUTHENTICATION_METHOD,
+    LoginRefusal.CREDENTIALS: ReasonCode.BAD_USER_OR_PASSWORD,
 }

@@ -18,9 +18,9 @@ from qmf.broker.nodes.observer import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
 from qmf.broker.protocols.stomp.client import CommandFailed, StompClient
 from qmf.broker.protocols.stomp.frames import Frame, FrameError, FrameReader, StompVersion, encode_frame
-from qmf.broker.protocols.stomp.login import StompLogin
 from qmf.broker.protocols.stomp.options import StompOptions
 from qmf.broker.refusal import Reason
 from qmf.broker.sessions import ClientSessions
@@ -76,7 +76,7 @@ class StompConnection(asyncio.Protocol):
         self._info = ClientInfo("unknown")
         self._reader = FrameReader(options.max_frame)
         self._transport: asyncio.Transport | None = None
-        self._login: StompLogin | None = None
+        self._login: ClientLogin | None = None
         #: CONNECT, while the login is checked and after it.
         self._connect: Frame | None = None
         self._client: StompClient | None = None
@@ -135,10 +135,10 @@ class StompConnection(asyncio.Protocol):
         if (sock := transport.get_extra_info("socket")) is not None:
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._info = ClientInfo(_peer_address(transport))
+        self._info = ClientInfo(peer_address(transport))
         self._clients.start(self)
         channel = server_channel(transport, None if self._certificate is None else self._certificate())
-        self._login = StompLogin(self._logins, channel, self._info.host, self._on_authenticated, self._on_rejected)
+        self._login = ClientLogin(self._logins, self, channel, self._info.host)
         self._start_timer("open", self._open_timeout, self._on_open_timeout)
 
     def data_received(self, data: bytes) -> None:
@@ -228,9 +228,16 @@ class StompConnection(asyncio.Protocol):
         self.version = self._reader.version = known[-1]
         self._connect = frame
         assert self._login is not None
-        self._login.begin(frame.headers.get("login"), frame.headers.get("passcode"))
+        passcode = frame.headers.get("passcode")
+        self._login.begin(frame.headers.get("login"), None if passcode is None else passcode.encode())
 
-    def _on_authenticated(self, result: Authenticated, mechanism: str) -> None:
+    # LoginOwner
+
+    def on_challenge(self, data: bytes) -> None:
+        """See `LoginOwner`: no mechanism that is used here has any."""
+
+    def on_authenticated(self, result: Authenticated, mechanism: str) -> None:
+        """See `LoginOwner`."""
         connect = self._connect
         if connect is None or self._closing:
             return
@@ -259,7 +266,8 @@ class StompConnection(asyncio.Protocol):
         log.debug("connected: %s", self)
         self._handle()  # what came meanwhile; nothing if this is called for a frame
 
-    def _on_rejected(self, reason: str) -> None:
+    def on_rejected(self, refusal: LoginRefusal, reason: str) -> None:  # noqa: ARG002 - there are no codes
+        """See `LoginOwner`: the client learns no more than that."""
         if self._closing:
             return
         user = "" if self._login is None else self._login.claimed_user
@@ -399,11 +407,3 @@ def _read_heartbeat(frame: Frame) -> tuple[int, int] | None:
         return None
     sends, wants = (min(int(part[:20]), _MAX_HEARTBEAT) for part in parts)
     return sends, wants
-
-
-def _peer_address(transport: asyncio.BaseTransport) -> str:
-    name = transport.get_extra_info("peername")
-    if not isinstance(name, tuple):
-        return "unknown"
-    host = f"[{name[0]}]" if ":" in name[0] else name[0]
-    return f"{host}:{name[1]}"

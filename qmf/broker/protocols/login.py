@@ -1,20 +1,27 @@
-"""Who a client is: by user name and password, by its certificate, or by a SASL mechanism (enhanced authentication)."""
+"""Who a client of a protocol without frames of SASL is: by name and password, by its certificate, or by a mechanism."""
 
 from __future__ import annotations
 
+import asyncio
+import enum
 import functools
 from typing import Protocol
 
 from qmf.broker.logins import Logins
-from qmf.broker.protocols.mqtt.codec.packets import Connect
-from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
-from qmf.broker.protocols.mqtt.codec.values import ReasonCode
 from qmf.sasl.channel import Channel
 from qmf.sasl.mechanism import ServerMechanism
 from qmf.sasl.results import Authenticated, Challenge, Pending, Rejected, Result
 
 #: Answers of a client in one exchange; no mechanism needs more than two.
 _MAX_ANSWERS = 10
+
+
+class LoginRefusal(enum.Enum):
+    """Why a client is not let in, as far as it learns that."""
+
+    NOT_AUTHORIZED = enum.auto()  #: it proves nothing that is wanted here
+    METHOD = enum.auto()  #: its mechanism is not offered
+    CREDENTIALS = enum.auto()  #: user or password is wrong
 
 
 class LoginOwner(Protocol):
@@ -26,11 +33,11 @@ class LoginOwner(Protocol):
     def on_authenticated(self, result: Authenticated, mechanism: str) -> None:
         """The client is who it says."""
 
-    def on_rejected(self, code: ReasonCode, reason: str) -> None:
+    def on_rejected(self, refusal: LoginRefusal, reason: str) -> None:
         """The client may not go on; the reason is for the log."""
 
 
-class MqttLogin:
+class ClientLogin:
     """The login of one client, and its renewals."""
 
     def __init__(self, logins: Logins, owner: LoginOwner, channel: Channel, host: str) -> None:
@@ -51,36 +58,30 @@ class MqttLogin:
         self._answers = 0
         self._closed = False
 
-    def begin(self, connect: Connect) -> None:
-        """The client has sent CONNECT."""
-        authenticator, channel = self._logins.authenticator, self._channel
-        method = connect.properties.get(PacketProperty.AUTHENTICATION_METHOD)
-        if method is not None:
-            self.begin_exchange(method, connect.properties.get(PacketProperty.AUTHENTICATION_DATA))
-            return
-        offer = authenticator.offer(channel)
-        if connect.username is None and connect.password is None:
+    def begin(self, username: str | None, password: bytes | None) -> None:
+        """The client connects, with a user name and a password, or with neither."""
+        channel = self._channel
+        offer = self._logins.authenticator.offer(channel)
+        if username is None and password is None:
             name = next((name for name in ("EXTERNAL", "ANONYMOUS") if name in offer), None)
             if name is None:
-                self._owner.on_rejected(ReasonCode.NOT_AUTHORIZED, "it has neither a user name nor a certificate")
+                self._owner.on_rejected(LoginRefusal.NOT_AUTHORIZED, "it has neither a user name nor a certificate")
                 return
             self._start(name, b"")
         elif "PLAIN" in offer:
-            self._start("PLAIN", b"\0".join((b"", (connect.username or "").encode(), connect.password or b"")))
+            self._start("PLAIN", b"\0".join((b"", (username or "").encode(), password or b"")))
         elif not channel.private:
             self._owner.on_rejected(
-                ReasonCode.NOT_AUTHORIZED, "passwords would be readable without TLS (--sasl-mechanisms may allow it)"
+                LoginRefusal.NOT_AUTHORIZED, "passwords would be readable without TLS (--sasl-mechanisms may allow it)"
             )
         else:
-            self._owner.on_rejected(ReasonCode.NOT_AUTHORIZED, "this broker takes no passwords")
+            self._owner.on_rejected(LoginRefusal.NOT_AUTHORIZED, "this broker takes no passwords")
 
     def begin_exchange(self, method: str, data: bytes | None) -> None:
         """The client begins to authenticate itself by a SASL mechanism, perhaps again."""
         if self._logins.authenticator.start(method, self._channel) is None:
             offer = ", ".join(self._logins.authenticator.offer(self._channel))
-            self._owner.on_rejected(
-                ReasonCode.BAD_AUTHENTICATION_METHOD, f"method {method!r} is not offered, but {offer}"
-            )
+            self._owner.on_rejected(LoginRefusal.METHOD, f"method {method!r} is not offered, but {offer}")
             return
         self._start(method, data)
 
@@ -88,7 +89,7 @@ class MqttLogin:
         """The client has answered a challenge."""
         self._answers += 1
         if self._exchange is None or self._answers > _MAX_ANSWERS:
-            self._owner.on_rejected(ReasonCode.NOT_AUTHORIZED, "too many answers")
+            self._owner.on_rejected(LoginRefusal.NOT_AUTHORIZED, "too many answers")
             return
         self._take(self._exchange.respond(data or b""))
 
@@ -111,7 +112,7 @@ class MqttLogin:
         failures = self._logins.failures
         if self._by_password and (wait := failures.wait(self.claimed_user, self._host)):
             self._owner.on_rejected(
-                ReasonCode.BAD_USER_OR_PASSWORD,
+                LoginRefusal.CREDENTIALS,
                 f"too soon after wrong passwords of this user from there: {wait:.1f} s are left",
             )
             return
@@ -126,7 +127,7 @@ class MqttLogin:
             case Rejected():
                 if self._by_password:
                     failures.on_failure(self.claimed_user, self._host)
-                self._owner.on_rejected(ReasonCode.BAD_USER_OR_PASSWORD, result.reason)
+                self._owner.on_rejected(LoginRefusal.CREDENTIALS, result.reason)
 
     @property
     def _by_password(self) -> bool:
@@ -139,3 +140,12 @@ class MqttLogin:
     def _take_result(self, result: Authenticated | Rejected) -> None:
         if not self._closed:
             self._take(result)
+
+
+def peer_address(transport: asyncio.BaseTransport) -> str:
+    """Host and port of a client."""
+    name = transport.get_extra_info("peername")
+    if not isinstance(name, tuple):
+        return "unknown"
+    host = f"[{name[0]}]" if ":" in name[0] else name[0]
+    return f"{host}:{name[1]}"
