@@ -44,3 +44,11 @@ def test_an_unknown_subcommand_is_named_with_those_that_there_are(capsys: pytest
     assert code == 2
     assert "invalid choice: 'recrod'" in err
     assert "record" in err.partition("choose from")[2]
+
+
+@pytest.mark.parametrize("option", ["--confi", "--lak"])
+def test_options_are_not_abbreviated(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--conf`` is of Spark, ``--config`` names a file: what is neither must not become one of them."""
+    code, _, err = ended(capsys, "rollup", "--lake", "lake", option, "spark.x=1")
+    assert code == 2
+    assert f"unrecognized arguments: {option} spark.x=1" in err
