@@ -153,6 +153,9 @@ async def test_a_lost_connection_loses_all_and_brings_it_back(
         assert await read_kinds(widgets, 1) == [(LOST, "a")]
         agent.objects = [widget("b")]
         exchange.start()
+        # Whoever of them is back first: an agent says that it is there again.
+        await until(lambda: agent.bus.connected and client.connected)
+        await agent.heartbeat()
         assert await read_kinds(widgets, 1) == [(ADDED, "b")]
         assert [str(obj.object_id) for obj in widgets] == ["b"]
         await until(lambda: widgets.sources == {agent.info.name: source})
