@@ -20,7 +20,7 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
 from qmf.broker.protocols.stomp.client import CommandFailed, StompClient
-from qmf.broker.protocols.stomp.frames import Frame, FrameError, FrameReader, StompVersion, encode_frame
+from qmf.broker.protocols.stomp.frames import MAX_HEAD, Frame, FrameError, FrameReader, StompVersion, encode_frame
 from qmf.broker.protocols.stomp.options import StompOptions
 from qmf.broker.refusal import Reason
 from qmf.broker.sessions import ClientSessions
@@ -74,7 +74,7 @@ class StompConnection(asyncio.Protocol):
         self._open_timeout = open_timeout
         self._certificate = certificate
         self._info = ClientInfo("unknown")
-        self._reader = FrameReader(options.max_frame)
+        self._reader = FrameReader(MAX_HEAD)  # until somebody has logged in
         self._transport: asyncio.Transport | None = None
         self._login: ClientLogin | None = None
         #: CONNECT, while the login is checked and after it.
@@ -201,6 +201,8 @@ class StompConnection(asyncio.Protocol):
         finally:
             self._handling = False
         self._flush()
+        if self._connect is not None and self._client is None and not self._closing and self._transport is not None:
+            self._transport.pause_reading()  # while the login is checked, what comes would only pile up
 
     def _on_frame(self, frame: Frame) -> None:
         if self._client is None:
@@ -257,6 +259,9 @@ class StompConnection(asyncio.Protocol):
             self.fail(refusal.description)
             return
         self._stop_timers()
+        self._reader.max_frame = self._options.max_frame
+        if self._transport is not None and not self._paused:
+            self._transport.resume_reading()
         self._client = StompClient(self, Principal.of(self), self._operations, self._clients, self._options)
         headers = [("version", self.version.value), ("session", str(uuid.uuid4())), ("server", f"qmf/{__version__}")]
         if self.version is not StompVersion.V1_0:

@@ -50,6 +50,7 @@ class FrameReader:
 
     Attributes:
         version: that both ends have agreed on; 1.2 before, as what a client may send then is the same in all.
+        max_frame: bytes of the largest frame.
     """
 
     def __init__(self, max_frame: int) -> None:
@@ -59,7 +60,7 @@ class FrameReader:
             max_frame: bytes of the largest frame.
         """
         self.version = StompVersion.V1_2
-        self._max_frame = max_frame
+        self.max_frame = max_frame
         self._buffer = bytearray()
         #: How far the end of the headers, or of a body without a length, was looked for.
         self._looked = 0
@@ -93,8 +94,8 @@ class FrameReader:
             end = buffer.find(0, max(start, self._looked))
             if end < 0:
                 self._looked = len(buffer)
-                if len(buffer) > self._max_frame:
-                    raise FrameError(f"a frame of more than {self._max_frame} bytes")
+                if len(buffer) > self.max_frame:
+                    raise FrameError(f"a frame of more than {self.max_frame} bytes")
                 return None
         body = bytes(buffer[start:end])
         del buffer[: end + 1]
@@ -131,8 +132,8 @@ class FrameReader:
             name, value = self._header(command, line)
             headers.setdefault(name, value)
         length = _length(headers.get("content-length"))
-        if length is not None and length > self._max_frame:
-            raise FrameError(f"a frame of more than {self._max_frame} bytes")
+        if length is not None and length > self.max_frame:
+            raise FrameError(f"a frame of more than {self.max_frame} bytes")
         return Frame(command, headers), match.end(), length
 
     def _header(self, command: str, line: str) -> tuple[str, str]:

@@ -101,6 +101,7 @@ async def test_a_client_that_keeps_its_word_stays() -> None:
     [
         (b"SEND\ndestination:/queue/a\n\nx\0", "the first frame is CONNECT, not SEND"),
         (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "no command, but 'GET / HTTP/1.1'"),
+        (b"CONNECT\ncontent-length:65537\n\n", "a frame of more than 65536 bytes"),
     ],
 )
 async def test_what_is_no_client(data: bytes, reason: str) -> None:
