@@ -45,7 +45,8 @@ def _measure(
         with queue(url, size, count) as node:
             return client.receive(node, size, count, capacity, browse=browse)
 
-    return rates(title, count, rounds, {client.name: partial(run, client) for client in clients})
+    runs = {client.name: partial(run, client) for client in clients}
+    return rates(title, count, rounds, runs, round_trips=capacity == 1)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def main() -> None:
                     if has_programs(broker):
                         runs[Cpp.name] = partial(_send, url, partial(Cpp(url).send, size=size, count=count, sync=sync))
                     kind = "synchronous" if sync else "asynchronous"
-                    figures += rates(f"send {kind}, {label}, {broker}", count, arguments.rounds, runs)
+                    figures += rates(f"send {kind}, {label}, {broker}", count, arguments.rounds, runs, round_trips=sync)
     report(figures, arguments.json)
 
 
