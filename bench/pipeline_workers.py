@@ -8,7 +8,7 @@ alerts are known beforehand, and must be found. A small lake is first, so that J
 
 Prints seconds of the fastest round, the processor seconds of the driver with its Java and those of each executor (its
 Java and its Python), and the ratio of the seconds. Beside it is the ratio of what one processor has to do at least: on
-a machine that does other work as well, the processor seconds of the driver and of the busiest executor are what tells.
+a machine that does other work as well, compare the processor seconds of the driver and of the busiest executor.
 Ends with 1 where that ratio is below 1.6.
 """
 

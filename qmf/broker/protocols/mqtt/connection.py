@@ -29,17 +29,13 @@ from qmf.broker.protocols.mqtt.machine import ConnectionMachine, MqttState
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.mqtt.reasons import LOGIN_CODES, REASONS
 from qmf.broker.protocols.mqtt.sessions import MqttSessions, SessionInUse
+from qmf.broker.protocols.output import TurnOutput
 from qmf.broker.refusal import Reason
 from qmf.broker.sessions import ClientSessions
 from qmf.bus.channels import server_channel
 from qmf.sasl.results import Authenticated
 
 log = logging.getLogger("qmf.broker")
-
-#: Bytes that may wait to be written before queues deliver no more.
-_MAX_BACKLOG = 256 * 1024
-#: Seconds that a connection which is being closed may take to write what waits.
-_LINGER = 3.0
 
 
 class _Hold(enum.Enum):
@@ -95,15 +91,13 @@ class MqttConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._login: ClientLogin | None = None
         self._client: MqttClient | None = None
-        self._out: list[bytes] = []
-        self._out_size = 0
+        self._output = TurnOutput(self._on_room)
         self._handling = False
-        self._scheduled: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
         #: Why the client is not read from.
         self._held: set[_Hold] = set()
         self._failed = False
-        self._octets_in = self._octets_out = 0
+        self._octets_in = 0
         self._last_read = 0.0
 
     def __str__(self) -> str:
@@ -119,7 +113,7 @@ class MqttConnection(asyncio.Protocol):
     def traffic(self) -> Traffic:
         """See `ClientSession`."""
         machine = self.machine
-        return Traffic(machine.packets_in, machine.packets_out, self._octets_in, self._octets_out)
+        return Traffic(machine.packets_in, machine.packets_out, self._octets_in, self._output.octets)
 
     def close(self, reason: str, cause: Reason | None = None) -> None:
         """See `ClientSession`."""
@@ -131,8 +125,7 @@ class MqttConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """See `ClientSession`."""
-        if self._transport is not None:
-            self._transport.abort()
+        self._output.abort()
 
     def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002 - a connection has one
         """See `ClientSession`: the connection ends with its session."""
@@ -167,6 +160,7 @@ class MqttConnection(asyncio.Protocol):
         """See asyncio."""
         # Transports of other loops than asyncio's have its methods without being derived from its class.
         self._transport = cast("asyncio.Transport", transport)
+        self._output.connect(self._transport)
         if (sock := transport.get_extra_info("socket")) is not None:
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -221,13 +215,11 @@ class MqttConnection(asyncio.Protocol):
             log.debug("lost: %s: %s", self, exc)
         if self.machine.connect is None:
             self._log_failure("it disconnected before it had sent CONNECT", logging.INFO)
-        for handle in (self._timer, self._scheduled):
-            if handle is not None:
-                handle.cancel()
-        self._timer = self._scheduled = None
+        self._stop_timer()
         if self._login is not None:
             self._login.close()
         self._transport = None
+        self._output.disconnect()
         try:
             self._leave()
         finally:
@@ -241,7 +233,7 @@ class MqttConnection(asyncio.Protocol):
         """Handle the packets that are there, and write what they cause."""
         if self._handling:
             return
-        self._handling = True
+        self._handling = self._output.collecting = True
         machine, together = self.machine, list[Publish]()
         try:
             while (packet := machine.next_packet()) is not None:
@@ -259,10 +251,10 @@ class MqttConnection(asyncio.Protocol):
             self._log_failure(f"{error.code.name}: {error.reason}")
             self.end(error.code, error.reason)
         finally:
-            self._handling = False
+            self._handling = self._output.collecting = False
         if self._client is not None:
             self._client.end_turn()
-        self._flush()
+        self._output.flush()
 
     def _publish(self, packets: list[Publish]) -> list[Publish]:
         """Publish what came together; gives an empty list for what follows."""
@@ -410,39 +402,19 @@ class MqttConnection(asyncio.Protocol):
     @property
     def has_room(self) -> bool:
         """More may be written without piling up in memory."""
-        return _Hold.WRITING not in self._held and self._out_size < _MAX_BACKLOG
+        return _Hold.WRITING not in self._held and self._output.has_room
 
     def write(self, data: bytes) -> None:
         """Write bytes in this turn of the loop."""
-        if not data or self._transport is None:
-            return
-        self._out.append(data)
-        self._out_size += len(data)
-        if self._scheduled is None and not self._handling:
-            self._scheduled = self._loop.call_soon(self._flush_later)
+        self._output.write(data)
 
-    def _flush_later(self) -> None:
-        self._scheduled = None
-        self._flush()
-
-    def _flush(self) -> None:
-        if not self._out:
-            return
-        data, self._out = b"".join(self._out), []
-        full, self._out_size = self._out_size >= _MAX_BACKLOG, 0
-        self._octets_out += len(data)
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
-            if full and _Hold.WRITING not in self._held and self._client is not None:
-                self._client.dispatch_later()
+    def _on_room(self) -> None:
+        if _Hold.WRITING not in self._held and self._client is not None:
+            self._client.dispatch_later()
 
     def _close_transport(self) -> None:
-        if self._transport is None or self._transport.is_closing():
-            return
-        self._flush()
-        self._transport.close()
-        self._stop_timer()
-        self._timer = self._loop.call_later(_LINGER, self.abort)
+        if self._output.close():
+            self._stop_timer()
 
     # Time
 

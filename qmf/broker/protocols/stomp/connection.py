@@ -19,6 +19,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
+from qmf.broker.protocols.output import TurnOutput
 from qmf.broker.protocols.stomp.client import CommandFailed, StompClient
 from qmf.broker.protocols.stomp.frames import MAX_HEAD, Frame, FrameError, FrameReader, StompVersion, encode_frame
 from qmf.broker.protocols.stomp.options import StompOptions
@@ -29,10 +30,6 @@ from qmf.sasl.results import Authenticated
 
 log = logging.getLogger("qmf.broker")
 
-#: Bytes that may wait to be written before queues deliver no more.
-_MAX_BACKLOG = 256 * 1024
-#: Seconds that a connection which is being closed may take to write what waits.
-_LINGER = 3.0
 #: The longest time between heart-beats that a client may ask for, in milliseconds.
 _MAX_HEARTBEAT = 24 * 3600 * 1000
 
@@ -80,13 +77,11 @@ class StompConnection(asyncio.Protocol):
         #: CONNECT, while the login is checked and after it.
         self._connect: Frame | None = None
         self._client: StompClient | None = None
-        self._out: list[bytes] = []
-        self._out_size = 0
+        self._output = TurnOutput(self._on_room)
         self._handling = self._paused = self._failed = self._closing = False
-        self._scheduled: asyncio.Handle | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._frames_in = self._frames_out = self._octets_in = self._octets_out = 0
-        self._last_read = self._last_write = 0.0
+        self._frames_in = self._frames_out = self._octets_in = 0
+        self._last_read = 0.0
 
     def __str__(self) -> str:
         return f"{self._info.container or 'client'} at {self._info.address}"
@@ -100,7 +95,7 @@ class StompConnection(asyncio.Protocol):
 
     def traffic(self) -> Traffic:
         """See `ClientSession`."""
-        return Traffic(self._frames_in, self._frames_out, self._octets_in, self._octets_out)
+        return Traffic(self._frames_in, self._frames_out, self._octets_in, self._output.octets)
 
     def close(self, reason: str, cause: Reason | None = None) -> None:  # noqa: ARG002 - there are no codes
         """See `ClientSession`."""
@@ -108,8 +103,7 @@ class StompConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """See `ClientSession`."""
-        if self._transport is not None:
-            self._transport.abort()
+        self._output.abort()
 
     def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002 - a connection has one
         """See `ClientSession`: the connection ends with its session."""
@@ -132,6 +126,7 @@ class StompConnection(asyncio.Protocol):
         """See asyncio."""
         # Transports of other loops than asyncio's have its methods without being derived from its class.
         self._transport = cast("asyncio.Transport", transport)
+        self._output.connect(self._transport)
         if (sock := transport.get_extra_info("socket")) is not None:
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -169,11 +164,10 @@ class StompConnection(asyncio.Protocol):
         if self._connect is None:
             self._log_failure("it disconnected before it had sent CONNECT", logging.INFO)
         self._stop_timers()
-        if self._scheduled is not None:
-            self._scheduled.cancel()
         if self._login is not None:
             self._login.close()
         self._transport = None
+        self._output.disconnect()
         try:
             self._leave()
         finally:
@@ -187,7 +181,7 @@ class StompConnection(asyncio.Protocol):
         """Handle the frames that are there, and write what they cause. While a login is checked, frames wait."""
         if self._handling:
             return
-        self._handling = True
+        self._handling = self._output.collecting = True
         try:
             while not self._closing and (self._connect is None or self._client is not None):
                 frame = self._reader.next_frame()
@@ -199,8 +193,8 @@ class StompConnection(asyncio.Protocol):
             self._log_failure(str(error))
             self.fail(str(error))
         finally:
-            self._handling = False
-        self._flush()
+            self._handling = self._output.collecting = False
+        self._output.flush()
         if self._connect is not None and self._client is None and not self._closing and self._transport is not None:
             self._transport.pause_reading()  # while the login is checked, what comes would only pile up
 
@@ -286,12 +280,12 @@ class StompConnection(asyncio.Protocol):
     @property
     def has_room(self) -> bool:
         """See `FrameSender`."""
-        return not self._paused and self._out_size < _MAX_BACKLOG
+        return not self._paused and self._output.has_room
 
     def send_frame(self, command: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> None:
         """See `FrameSender`."""
         self._frames_out += 1
-        self._write(encode_frame(command, headers, body, self.version))
+        self._output.write(encode_frame(command, headers, body, self.version))
 
     def fail(self, reason: str, frame: Frame | None = None) -> None:
         """See `StompConnectionEnd`."""
@@ -313,12 +307,8 @@ class StompConnection(asyncio.Protocol):
         """See `StompConnectionEnd`."""
         self._leave()
         self._closing = True
-        if self._transport is None or self._transport.is_closing():
-            return
-        self._flush()
-        self._transport.close()
-        self._stop_timers()
-        self._start_timer("linger", _LINGER, self.abort)
+        if self._output.close():
+            self._stop_timers()
 
     def _leave(self) -> None:
         """The client has nothing here any more."""
@@ -328,29 +318,9 @@ class StompConnection(asyncio.Protocol):
 
     # Writing
 
-    def _write(self, data: bytes) -> None:
-        if self._transport is None:
-            return
-        self._out.append(data)
-        self._out_size += len(data)
-        if self._scheduled is None and not self._handling:
-            self._scheduled = self._loop.call_soon(self._flush_later)
-
-    def _flush_later(self) -> None:
-        self._scheduled = None
-        self._flush()
-
-    def _flush(self) -> None:
-        if not self._out:
-            return
-        data, self._out = b"".join(self._out), []
-        full, self._out_size = self._out_size >= _MAX_BACKLOG, 0
-        self._octets_out += len(data)
-        self._last_write = self._loop.time()
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
-            if full and not self._paused and self._client is not None:
-                self._loop.call_soon(self._dispatch)
+    def _on_room(self) -> None:
+        if not self._paused:
+            self._loop.call_soon(self._dispatch)
 
     def _dispatch(self) -> None:
         if self._client is not None:
@@ -370,9 +340,9 @@ class StompConnection(asyncio.Protocol):
             self._start_timer("receive", allowed, lambda: self._expect_heartbeat(allowed))
 
     def _send_heartbeat(self, interval: float) -> None:
-        left = self._last_write + interval - self._loop.time()
+        left = self._output.last_write + interval - self._loop.time()
         if left <= interval / 10:
-            self._write(b"\n")
+            self._output.write(b"\n")
             left = interval
         # A little sooner than agreed: it takes time to arrive.
         self._start_timer("send", 0.9 * left, lambda: self._send_heartbeat(interval))
