@@ -48,10 +48,14 @@ class ConnectionCounts:
             return f"the limit of {limits.per_address} connections from {address} is reached"
         if limits.per_user and self._users[user] >= limits.per_user:
             return f"the limit of {limits.per_user} connections of user {user!r} is reached"
+        self.restore(address, user)
+        return ""
+
+    def restore(self, address: str, user: str) -> None:
+        """Count a connection whatever the limits are: it was counted before."""
         self._total += 1
         self._addresses[address] += 1
         self._users[user] += 1
-        return ""
 
     def remove(self, address: str, user: str) -> None:
         """A connection that was counted is gone."""

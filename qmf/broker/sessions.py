@@ -46,6 +46,8 @@ class ClientSessions:
         self._sessions: dict[ClientSession, bool] = {}
         #: The clients with links at a node, and how many they have there: only these are told of its end.
         self._users: dict[Node, Counter[ClientSession]] = {}
+        #: Clients that are not counted any more, since others have their places: these by them.
+        self._replaced: dict[ClientSession, ClientSession] = {}
         #: End the clients whose access tokens end.
         self._token_ends: dict[ClientSession, asyncio.TimerHandle] = {}
         #: The clients that are still to be asked for again, since the policy is another one.
@@ -62,8 +64,14 @@ class ClientSessions:
         if self._closed:  # its TLS handshake ended after `close` had looked for connections
             session.abort()
 
-    def admit(self, session: ClientSession) -> Refusal | None:
-        """A client has logged in, and `info` is complete. If it is refused, its protocol is to close the connection."""
+    def admit(self, session: ClientSession, replaces: ClientSession | None = None) -> Refusal | None:
+        """A client has logged in, and `info` is complete. If it is refused, its protocol is to close the connection.
+
+        Args:
+            session: the client.
+            replaces: another connection of the same client, which its protocol is to close then: both are counted as
+                one. None for none.
+        """
         observer, info = self._registry.observer, session.info
         refusal: Refusal | None = None
         try:
@@ -71,7 +79,7 @@ class ClientSessions:
         except OperationRefused as error:
             refusal = Refusal(Reason.UNAUTHORIZED, str(error))
         else:
-            if reason := self._counts.add(info.host, info.user):
+            if reason := self._count(session, replaces):
                 refusal = Refusal(Reason.FULL, reason)
         if refusal is None:
             self._sessions[session] = True
@@ -89,8 +97,27 @@ class ClientSessions:
         if (timer := self._token_ends.pop(session, None)) is not None:
             timer.cancel()
         if self._sessions.pop(session):
-            self._counts.remove(session.info.host, session.info.user)
+            if self._replaced.pop(session, None) is None:
+                self._counts.remove(session.info.host, session.info.user)
+            for older in [older for older, newer in self._replaced.items() if newer is session]:
+                # It was not closed: the one that was to replace it was refused in the end.
+                del self._replaced[older]
+                self._counts.restore(older.info.host, older.info.user)
             self._registry.observer.on_disconnected(session)
+
+    def _count(self, session: ClientSession, replaces: ClientSession | None) -> str:
+        """Count a client; gives why it may not stay, or an empty text."""
+        counted = replaces is not None and self._sessions.get(replaces) and replaces not in self._replaced
+        if replaces is None or not counted:
+            return self._counts.add(session.info.host, session.info.user)
+        self._counts.remove(replaces.info.host, replaces.info.user)
+        reason = self._counts.add(session.info.host, session.info.user)
+        if reason:
+            self._counts.restore(replaces.info.host, replaces.info.user)
+        else:
+            self._replaced |= {older: session for older, newer in self._replaced.items() if newer is replaces}
+            self._replaced[replaces] = session
+        return reason
 
     def link_attached(self, session: ClientSession, node: Node) -> None:
         """A client sends to a node, or receives from it, from now on: it is to be told when the node is deleted."""

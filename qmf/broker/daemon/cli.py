@@ -288,6 +288,7 @@ def _mqtt(options: argparse.Namespace) -> MqttOptions:
         max_keep_alive=options.mqtt_max_keep_alive,
         max_session_expiry=options.mqtt_max_session_expiry,
         max_subscriptions=options.mqtt_max_subscriptions,
+        sys_interval=options.mqtt_sys_interval,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from qmf._completion import add_completion_option
@@ -352,7 +352,6 @@ def _add_websocket_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_mqtt_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("MQTT").add_argument
-    defaults = MqttOptions()
     add(
         "--mqtt-port",
         type=port,
@@ -366,6 +365,11 @@ def _add_mqtt_options(parser: argparse.ArgumentParser) -> None:
         metavar="PORT",
         help="TLS for MQTT is on this port, usually 8883, and --mqtt-port is without",
     )
+    _add_mqtt_limits(add)
+
+
+def _add_mqtt_limits(add: Callable[..., object]) -> None:
+    defaults = MqttOptions()
     add(
         "--mqtt-max-packet-size",
         type=count,
@@ -406,6 +410,13 @@ def _add_mqtt_options(parser: argparse.ArgumentParser) -> None:
         default=defaults.max_subscriptions,
         metavar="N",
         help="subscriptions of one session (%(default)s)",
+    )
+    add(
+        "--mqtt-sys-interval",
+        type=whole_number,
+        default=defaults.sys_interval,
+        metavar="SECONDS",
+        help="publish the topics below $SYS so often, while somebody is subscribed; 0 for no such topics (%(default)s)",
     )
 
 

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Protocol
 
 from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.observer import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.operations.operations import Operations
@@ -57,7 +56,7 @@ class WillRefused(Exception):
         super().__init__(reason)
 
 
-class ConnectedClient(ClientSession, SessionHolder, Protocol):
+class ConnectedClient(SessionHolder, Protocol):
     """The connection of a client, as this module sees it."""
 
     machine: ConnectionMachine
@@ -139,12 +138,16 @@ class MqttClient:
             if machine.will.topic.startswith(RESERVED):
                 raise WillRefused(ReasonCode.TOPIC_NAME_INVALID, "the will: topics with $ belong to the broker")
             self._will = PendingWill(
-                machine.will, self._publisher, exchange, info, self._sessions.retained, self._registry
+                machine.will, self._publisher, exchange, info, self._sessions.retained, self._sessions.records
             )
             self._will.ask()
         self.session, present = self._sessions.open(
             info.container, info.user, machine.session_expiry, self._connection, clean=clean
         )
+        if self._will is not None:
+            self._will.record()
+        else:
+            self._sessions.records.remove_will(info.container)
         self._publishing = PublishingEnd(
             self._publisher,
             exchange,
@@ -166,6 +169,16 @@ class MqttClient:
         self._clients.link_attached(self._connection, exchange)
         self._registry.observer.on_attached(self._connection, self._publishing)
         return present
+
+    @property
+    def publications(self) -> tuple[int, int]:
+        """Messages that the client has sent, and was sent."""
+        return self._publishing.transfers, self._consumers.transfers
+
+    @property
+    def is_recorded(self) -> bool:
+        """The session, or the will, is to be there after a kill."""
+        return self._registry.recorder is not None and (self.session.durable or self._will is not None)
 
     def resume(self) -> None:
         """The client knows that it is connected: send again what was under way, then what waits."""
@@ -193,14 +206,11 @@ class MqttClient:
         self._registry.observer.on_detached(self._connection, self._publishing)
         self._clients.link_detached(self._connection, exchange)
         machine, will = self.machine, self._will
-        delay = 0
-        if will is not None:
-            if machine.will is None:
-                will = None
-            else:
-                delay = machine.will.properties.get(PacketProperty.WILL_DELAY, 0)
+        if will is not None and machine.will is None:
+            will.drop()
+            will = None
         self.session.again.clear()
-        self._sessions.close(self.session, machine.session_expiry, will, delay)
+        self._sessions.close(self.session, machine.session_expiry, will)
 
     def on_node_deleted(self) -> bool:
         """A node of the client was deleted; True if its session has ended with it."""
@@ -376,8 +386,13 @@ class MqttClient:
         recorder = self._registry.recorder if self.session.durable else None
 
         def answer(_: NotStored | None = None) -> None:
-            if not self._left:
-                self._connection.write(self.machine.answer(packet, codes, reason))
+            if self._left:
+                return
+            data = self.machine.answer(packet, codes, reason)
+            if data:
+                self._connection.write(data)
+            else:
+                self._connection.end(ReasonCode.PACKET_TOO_LARGE, "the answer is larger than the client allows")
 
         if recorder is None or not recorder.close_unit(answer):
             answer()
@@ -439,7 +454,8 @@ class MqttClient:
         if recorder is not None:
             recorder.flush()
         for message, packet_id in messages:
-            if not message.queue.contents.annotate(message.entry, packet_id_annotation(packet_id)):
+            sent_to = None if message.shared is None else self.session.client_id
+            if not message.queue.contents.annotate(message.entry, packet_id_annotation(packet_id, sent_to)):
                 log.warning(
                     "queue %s has no room for a packet id: after a kill, a message may come twice", message.queue.name
                 )

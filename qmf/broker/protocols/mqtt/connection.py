@@ -22,6 +22,7 @@ from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
 from qmf.broker.protocols.mqtt.client import MqttClient, WillRefused
+from qmf.broker.protocols.mqtt.client_counts import MqttTotals
 from qmf.broker.protocols.mqtt.codec.packets import Auth, Connect, Disconnect, Packet, Publish
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.values import MqttError, ReasonCode, Version
@@ -114,6 +115,14 @@ class MqttConnection(asyncio.Protocol):
         """See `ClientSession`."""
         machine = self.machine
         return Traffic(machine.packets_in, machine.packets_out, self._octets_in, self._output.octets)
+
+    def totals(self) -> MqttTotals:
+        """See `CountedClient`."""
+        machine, client = self.machine, self._client
+        sent, received = (0, 0) if client is None else client.publications
+        return MqttTotals(
+            1, machine.packets_in, machine.packets_out, self._octets_in, self._output.octets, sent, received
+        )
 
     def close(self, reason: str, cause: Reason | None = None) -> None:
         """See `ClientSession`."""
@@ -346,7 +355,7 @@ class MqttConnection(asyncio.Protocol):
             groups=result.groups,
             token_end=result.token_end,
         )
-        refusal = self._clients.admit(self)
+        refusal = self._clients.admit(self, self._sessions.holder(client_id, result.user))
         if refusal is not None:
             self._refuse(REASONS[refusal.reason], refusal.description)
             return
@@ -363,13 +372,14 @@ class MqttConnection(asyncio.Protocol):
             self._refuse(error.code, str(error))
             return
         self._client = client
+        self._sessions.counts.add(self)
 
         def accept(_: NotStored | None = None) -> None:
             if self._client is client:
                 self._accept(client, session_present=present, properties=properties)
 
-        # A client that knows of its session relies on it: it must be there after a kill.
-        recorder = self._registry.recorder if client.session.durable else None
+        # A client that knows of its session relies on it, and on its will: they must be there after a kill.
+        recorder = self._registry.recorder if client.is_recorded else None
         if recorder is None or not recorder.close_unit(accept):
             accept()
 
@@ -378,7 +388,11 @@ class MqttConnection(asyncio.Protocol):
     ) -> None:
         """Tell the client that it is connected, and go on."""
         machine = self.machine
-        self.write(machine.accept(session_present=session_present, properties=properties))
+        data = machine.accept(session_present=session_present, properties=properties)
+        if not data:
+            self._refuse(ReasonCode.PACKET_TOO_LARGE, "its largest packet is too small for an answer")
+            return
+        self.write(data)
         self._release(_Hold.LOGIN)
         client.resume()
         if machine.keep_alive:
@@ -393,6 +407,7 @@ class MqttConnection(asyncio.Protocol):
 
     def _leave(self) -> None:
         """The client has nothing here any more; its session may be gone on with."""
+        self._sessions.counts.remove(self)
         client, self._client = self._client, None
         if client is not None:
             client.leave()

@@ -300,7 +300,7 @@ class ConnectionMachine:
     # What goes
 
     def accept(self, *, session_present: bool, properties: Mapping[PacketProperty, Any]) -> bytes:
-        """The client is who it says, and is connected.
+        """The client is who it says, and is connected; no bytes, and nothing has changed, if it cannot take so many.
 
         Args:
             session_present: its session was there.
@@ -308,10 +308,15 @@ class ConnectionMachine:
         """
         connect = self.connect
         assert connect is not None
-        self._follow(_T.ACCEPT)
-        self._reader.max_size = self._options.max_packet
+        data = self._encode(self._connack(connect, session_present, properties))
+        if data:
+            self._follow(_T.ACCEPT)
+            self._reader.max_size = self._options.max_packet
+        return data
+
+    def _connack(self, connect: Connect, session_present: bool, properties: Mapping[PacketProperty, Any]) -> ConnAck:
         if self.version is Version.V3:
-            return self._encode(ConnAck(session_present))
+            return ConnAck(session_present)
         options = self._options
         own: dict[PacketProperty, Any] = {
             PacketProperty.RECEIVE_MAXIMUM: options.receive_maximum,
@@ -324,7 +329,7 @@ class ConnectionMachine:
             own[PacketProperty.SERVER_KEEP_ALIVE] = self.keep_alive
         if (method := connect.properties.get(PacketProperty.AUTHENTICATION_METHOD)) is not None:
             own[PacketProperty.AUTHENTICATION_METHOD] = method
-        return self._encode(ConnAck(session_present, properties={**own, **properties}))
+        return ConnAck(session_present, properties={**own, **properties})
 
     def challenge(self, data: bytes | None) -> bytes:
         """The client is to answer this to go on with its authentication."""
@@ -388,7 +393,10 @@ class ConnectionMachine:
         if kind is PacketType.PUBACK or (kind is PacketType.PUBREC and code.is_error):
             self._incoming.discard(packet_id)
         properties = _explanation(reason) if reason and self._explains else NO_PROPERTIES
-        return encode_acknowledgement(MessageAnswer(kind, packet_id, code, properties), self.version)
+        data = encode_acknowledgement(MessageAnswer(kind, packet_id, code, properties), self.version)
+        if properties and len(data) > self._max_packet:
+            data = encode_acknowledgement(MessageAnswer(kind, packet_id, code), self.version)
+        return data
 
     def pong(self) -> bytes:
         """The answer to PINGREQ."""
@@ -396,7 +404,13 @@ class ConnectionMachine:
         return _PONG
 
     def answer(self, packet: Subscribe | Unsubscribe, codes: list[ReasonCode], reason: str = "") -> bytes:
-        """The answer to SUBSCRIBE or UNSUBSCRIBE; arguments as of `acknowledge`, with a code for each filter."""
+        """The answer to SUBSCRIBE or UNSUBSCRIBE; no bytes if that is larger than the client allows.
+
+        Args:
+            packet: the request.
+            codes: for each filter.
+            reason: as of `acknowledge`.
+        """
         properties = _explanation(reason) if reason and self._explains else NO_PROPERTIES
         if isinstance(packet, Unsubscribe):
             return self._encode(UnsubAck(packet.packet_id, codes, properties))
@@ -449,6 +463,8 @@ class ConnectionMachine:
                 kind: value for kind, value in packet.properties.items() if kind is not PacketProperty.REASON_STRING
             }
             data = encode_packet(_with_properties(packet, kept), self.version)
+        if len(data) > self._max_packet:
+            return b""
         self.packets_out += 1
         return data
 

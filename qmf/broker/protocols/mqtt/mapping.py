@@ -32,9 +32,9 @@ QOS, RETAIN, FORMAT, USER = (
     "x-opt-mqtt-payload-format",
     "x-opt-mqtt-user-properties",
 )
-#: Those of messages in the queue of a session: the filter of the one subscription that a retained message is for, and
-#: the packet id with which one of QoS 2 was sent.
-RETAINED_FOR, PACKET_ID = "x-opt-mqtt-retained-for", "x-opt-mqtt-packet-id"
+#: Those of messages in the queue of a session: the filter of the one subscription that a retained message is for, the
+#: packet id with which one of QoS 2 was sent, and in the queue of a shared subscription to whom.
+RETAINED_FOR, PACKET_ID, SENT_TO = "x-opt-mqtt-retained-for", "x-opt-mqtt-packet-id", "x-opt-mqtt-sent-to"
 
 #: The longest sections that are remembered, and how many.
 _MAX_HEAD, _HEADS = 600, 2_000
@@ -60,6 +60,7 @@ class Content:
         properties: of MQTT 5, encoded, without those that differ for each receiver.
         retained_for: filter of the one subscription that it is for; None for a message that was just published.
         packet_id: with which it was sent before; None for none.
+        sent_to: id of the client that it was sent to, for a shared subscription; None for another one.
     """
 
     topic: bytes
@@ -69,6 +70,7 @@ class Content:
     properties: bytes
     retained_for: str | None = None
     packet_id: int | None = None
+    sent_to: str | None = None
 
 
 # From MQTT
@@ -151,9 +153,12 @@ def _plain_head(topic: str, qos: int, retain: bool) -> bytes:
     return _head(topic, qos, retain, {}, "", None)
 
 
-def packet_id_annotation(packet_id: int) -> bytes:
-    """The annotations of a message that is about to be sent with QoS 2, as an encoded map."""
-    return amqp10.encode({Symbol(PACKET_ID): UInt16(packet_id)})
+def packet_id_annotation(packet_id: int, sent_to: str | None) -> bytes:
+    """The annotations of a message that is about to be sent with QoS 2, as a map; arguments as of `Content`."""
+    found: dict[Symbol, object] = {Symbol(PACKET_ID): UInt16(packet_id)}
+    if sent_to is not None:
+        found[Symbol(SENT_TO)] = sent_to
+    return amqp10.encode(found)
 
 
 # To MQTT
@@ -238,6 +243,7 @@ def _content_of(fields: AmqpMessage, exchange: str) -> Content:
     if not isinstance(qos, int) or not 0 <= qos <= 2:
         qos = 1 if fields.durable else 0
     retained_for, packet_id = annotations.get(RETAINED_FOR), annotations.get(PACKET_ID)
+    sent_to = annotations.get(SENT_TO)
     try:
         properties = encode_properties(_properties(fields, annotations, exchange))
     except ValueError as error:
@@ -250,6 +256,7 @@ def _content_of(fields: AmqpMessage, exchange: str) -> Content:
         _without_length(properties),
         retained_for if isinstance(retained_for, str) else None,
         packet_id if isinstance(packet_id, int) else None,
+        sent_to if isinstance(sent_to, str) else None,
     )
 
 

@@ -16,6 +16,7 @@ _LIMITS = {
     "topic_aliases": (0, 0xFFFF),
     "max_session_expiry": (0, 0xFFFFFFFF),
     "max_subscriptions": (1, 0xFFFFFF),
+    "sys_interval": (0, 0xFFFF),
 }
 
 
@@ -44,6 +45,7 @@ class MqttOptions:
         max_keep_alive: seconds that a client of MQTT 5 may ask for, and has if it asks for none; None for any.
         max_session_expiry: seconds for which sessions are kept at most; 4,294,967,295 for ever.
         max_subscriptions: of one session.
+        sys_interval: seconds from one publication of the topics below ``$SYS`` to the next; 0 for no such topics.
     """
 
     port: int | None = None
@@ -54,6 +56,7 @@ class MqttOptions:
     max_keep_alive: int | None = attrs.field(default=None, validator=_keep_alive)
     max_session_expiry: int = attrs.field(default=0xFFFFFFFF, validator=_in_limits)
     max_subscriptions: int = attrs.field(default=10_000, validator=_in_limits)
+    sys_interval: int = attrs.field(default=10, validator=_in_limits)
 
     @property
     def enabled(self) -> bool:

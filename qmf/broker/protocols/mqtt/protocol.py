@@ -40,7 +40,8 @@ class MqttProtocol:
         self._options = options
         self._open_timeout = open_timeout
         self._certificate = certificate
-        self._sessions = MqttSessions(operations)
+        self._sessions = MqttSessions(operations, options.sys_interval)
+        self._sessions.system.start()
         self._closing = False
 
     def accept(self) -> asyncio.BaseProtocol:
@@ -59,6 +60,7 @@ class MqttProtocol:
     def close(self) -> None:
         """The broker ends: clients learn that, and no session ends by its time any more."""
         self._closing = True
+        self._sessions.system.stop()
 
     def stop(self) -> None:
         """All clients are gone."""

@@ -6,12 +6,16 @@ with the messages that they belong to.
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable
 
 import attrs
 
 from qmf.broker.nodes.message import read_message
 from qmf.broker.operations.operations import Operations
+from qmf.broker.protocols.mqtt.codec.fields import PacketFields
+from qmf.broker.protocols.mqtt.codec.packets import Will
+from qmf.broker.protocols.mqtt.codec.properties import WILL, encode_properties, read_properties
 from qmf.broker.protocols.mqtt.last_values import SubjectQueue
 from qmf.broker.protocols.mqtt.subscriptions import MqttSubscription
 from qmf.codec.message import Message as AmqpMessage
@@ -21,6 +25,22 @@ from qmf.codec.message import Section, encode_message
 SESSIONS = "mqtt.sessions"
 
 _SESSION, _SUBSCRIPTION, _RECEIVED, _RELEASED = "session", "subscription", "received", "released"
+_WILL = "will"
+
+
+@attrs.frozen
+class StoredWill:
+    """The will of a client that was connected, or whose will waited for its delay.
+
+    Attributes:
+        will: it.
+        user, address, protocol: of the client, as of `Principal`.
+    """
+
+    will: Will
+    user: str
+    address: str
+    protocol: str
 
 
 @attrs.define
@@ -30,10 +50,11 @@ class StoredSession:
     Attributes:
         client_id: of its client.
         user: who may go on with it.
-        expiry: seconds for which it is kept.
+        expiry: seconds for which it is kept; 0 for one of which the will alone is kept.
         subscriptions: of the session.
         received: packet ids of messages with QoS 2 that the client has not released.
         released: those of messages to the client that are released.
+        will: to be published; None for none.
     """
 
     client_id: str
@@ -42,6 +63,7 @@ class StoredSession:
     subscriptions: list[MqttSubscription] = attrs.field(factory=list)
     received: list[int] = attrs.field(factory=list)
     released: list[int] = attrs.field(factory=list)
+    will: StoredWill | None = None
 
 
 class SessionRecords:
@@ -57,7 +79,7 @@ class SessionRecords:
         self._queue = None if operations.registry.recorder is None else SubjectQueue(SESSIONS, operations)
 
     def restore(self) -> Iterable[StoredSession]:
-        """The sessions of an earlier run."""
+        """The sessions of an earlier run, and the wills of others."""
         found: dict[str, StoredSession] = {}
         parts: list[dict[str, object]] = []
         for message in self._queue or ():
@@ -70,7 +92,10 @@ class SessionRecords:
             else:
                 parts.append(fields)
         for fields in parts:
-            session = found.get(str(fields.get("client-id")))
+            client_id = str(fields.get("client-id"))
+            if fields.get("kind") == _WILL and client_id not in found:
+                found[client_id] = StoredSession(client_id, str(fields.get("user") or ""), 0)
+            session = found.get(client_id)
             if session is not None:
                 _add(session, fields)
         return found.values()
@@ -92,6 +117,21 @@ class SessionRecords:
         }
         self._put(client_id, _SUBSCRIPTION, subscription.text, fields)
 
+    def put_will(self, client_id: str, stored: StoredWill) -> None:
+        """A client has a will."""
+        will = stored.will
+        fields = {
+            "user": stored.user,
+            "address": stored.address,
+            "protocol": stored.protocol,
+            "topic": will.topic,
+            "payload": b64encode(will.payload).decode(),
+            "qos": will.qos,
+            "retain": will.retain,
+            "properties": b64encode(encode_properties(will.properties)).decode(),
+        }
+        self._put(client_id, _WILL, "", fields)
+
     def put_received(self, client_id: str, packet_id: int) -> None:
         """A message of the client with QoS 2 was received."""
         self._put(client_id, _RECEIVED, str(packet_id), {"packet-id": packet_id})
@@ -107,6 +147,10 @@ class SessionRecords:
     def remove_subscription(self, client_id: str, text: str) -> None:
         """A subscription is gone."""
         self._remove(client_id, _SUBSCRIPTION, text)
+
+    def remove_will(self, client_id: str) -> None:
+        """The will of a client was published, or is not to be."""
+        self._remove(client_id, _WILL, "")
 
     def remove_received(self, client_id: str, packet_id: int) -> None:
         """The client has released a message."""
@@ -144,6 +188,8 @@ def _add(session: StoredSession, fields: dict[str, object]) -> None:
             session.received.append(packet_id)
         case "released" if isinstance(packet_id, int):
             session.released.append(packet_id)
+        case "will":
+            session.will = _stored_will(fields)
         case "subscription":
             qos, identifier = fields.get("qos"), fields.get("identifier")
             session.subscriptions.append(
@@ -157,3 +203,17 @@ def _add(session: StoredSession, fields: dict[str, object]) -> None:
                     identifier if isinstance(identifier, int) else 0,
                 )
             )
+
+
+def _stored_will(fields: dict[str, object]) -> StoredWill:
+    qos = fields.get("qos")
+    will = Will(
+        str(fields.get("topic") or ""),
+        b64decode(str(fields.get("payload") or "")),
+        qos if isinstance(qos, int) else 0,
+        fields.get("retain") is True,
+        read_properties(PacketFields(b64decode(str(fields.get("properties") or "AA=="))), WILL),
+    )
+    return StoredWill(
+        will, str(fields.get("user") or ""), str(fields.get("address") or ""), str(fields.get("protocol") or "")
+    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -20,10 +19,11 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER, Principal
-from qmf.broker.protocols.mqtt.mapping import PACKET_ID, UnmappableError, read_content
+from qmf.broker.protocols.mqtt.mapping import PACKET_ID, Content, UnmappableError, read_content
 from qmf.broker.protocols.mqtt.records import SessionRecords
 from qmf.broker.protocols.mqtt.sent_messages import MAX_PACKET_ID, SentMessages, SentMessageState
 from qmf.broker.protocols.mqtt.subscriptions import MqttSubscription, SessionSubscriptions
+from qmf.broker.protocols.mqtt.will import PendingWill
 
 #: Kept for ever.
 FOR_EVER = 0xFFFFFFFF
@@ -47,13 +47,6 @@ class QueuedMessage:
     def is_there(self) -> bool:
         """False if it has left the queue meanwhile: a tool may have purged it."""
         return self.entry.state is ACQUIRED
-
-
-class SessionWill(Protocol):
-    """What is published when a client is lost."""
-
-    def send(self) -> None:
-        """Its time has come: publish it."""
 
 
 class SharedQueues:
@@ -119,7 +112,7 @@ class MqttSession:
         self.sent: SentMessages[QueuedMessage] = SentMessages()
         self.received: set[int] = set()
         self.again: deque[int] = deque()
-        self.will: SessionWill | None = None
+        self.will: PendingWill | None = None
         self.timers: list[asyncio.TimerHandle] = []
         self.ended = False
         self._operations = operations
@@ -204,18 +197,22 @@ class MqttSession:
         """The queue of an earlier run; messages that were sent from it with QoS 2 keep their packet ids."""
         self.queue = queue
         self._filter_own()
-        mark = PACKET_ID.encode()
-        exchange = ""  # nothing is sent now
-        for entry in queue.contents.take(0, lambda message: mark in message.data):
-            try:
-                packet_id = read_content(entry.message, exchange)[0].packet_id
-            except UnmappableError:
-                packet_id = None
-            # Whoever has sent a message with such an annotation by AMQP has not sent it to this client.
-            if packet_id is None or not 0 < packet_id <= MAX_PACKET_ID or self.sent.get(packet_id) is not None:
+        for entry, content in sent_entries(queue):
+            if content is None or not self.restore_sent(queue, entry, content.packet_id, None):
                 queue.delivery.put_back([entry])
-            else:
-                self.sent.restore(packet_id, QueuedMessage(queue, entry))
+
+    def restore_sent(self, queue: Queue, entry: Entry, packet_id: int | None, shared: MqttSubscription | None) -> bool:
+        """A message was sent to the client with QoS 2 in an earlier run; False if it cannot have been.
+
+        Args:
+            queue, entry, shared: as of `QueuedMessage`.
+            packet_id: that it was sent with, as the message says.
+        """
+        # Whoever has sent a message with such an annotation by AMQP has not sent it to this client.
+        if packet_id is None or not 0 < packet_id <= MAX_PACKET_ID or self.sent.get(packet_id) is not None:
+            return False
+        self.sent.restore(packet_id, QueuedMessage(queue, entry, shared))
+        return True
 
     @property
     def queues(self) -> Sequence[tuple[Queue, MqttSubscription | None]]:
@@ -302,6 +299,17 @@ class MqttSession:
         for timer in self.timers:
             timer.cancel()
         self.timers.clear()
+
+
+def sent_entries(queue: Queue) -> Iterator[tuple[Entry, Content | None]]:
+    """What an earlier run has sent with QoS 2, acquired; None for a message that cannot be one of MQTT."""
+    mark = PACKET_ID.encode()
+    for entry in queue.contents.take(0, lambda message: mark in message.data):
+        try:
+            content = read_content(entry.message, "")[0]  # nothing is sent now
+        except UnmappableError:
+            content = None
+        yield entry, content
 
 
 def shared_name(subscription: MqttSubscription) -> str:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
+from collections.abc import Sequence
 from typing import Protocol
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.arguments import MQTT_SESSION
 from qmf.broker.nodes.exchanges import Exchange, MqttExchange
+from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration
+from qmf.broker.nodes.observer import ClientSession
 from qmf.broker.nodes.settings import ExchangeSettings
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.principal import BROKER
+from qmf.broker.operations.principal import BROKER, Principal
+from qmf.broker.protocols.mqtt.client_counts import ClientCounts
 from qmf.broker.protocols.mqtt.codec.values import ReasonCode
-from qmf.broker.protocols.mqtt.records import SessionRecords
+from qmf.broker.protocols.mqtt.records import SessionRecords, StoredWill
 from qmf.broker.protocols.mqtt.retained import RetainedMessages
-from qmf.broker.protocols.mqtt.session import FOR_EVER, MqttSession, SessionWill, SharedQueues
+from qmf.broker.protocols.mqtt.session import FOR_EVER, MqttSession, SharedQueues, sent_entries
+from qmf.broker.protocols.mqtt.system_topics import SystemTopics
+from qmf.broker.protocols.mqtt.will import PendingWill
 from qmf.bus.topics import MQTT_EXCHANGE
 
 log = logging.getLogger("qmf.broker")
@@ -26,7 +32,7 @@ class SessionInUse(Exception):
     """Another user has the session."""
 
 
-class SessionHolder(Protocol):
+class SessionHolder(ClientSession, Protocol):
     """The connection of a session's client."""
 
     def end(self, code: ReasonCode, reason: str) -> None:
@@ -41,24 +47,30 @@ class MqttSessions:
         retained: its retained messages.
         records: what is kept of the sessions over a restart.
         publisher: of the broker itself.
+        counts: of its clients.
+        expired: sessions that have ended with their time.
+        system: what it publishes of itself.
     """
 
-    def __init__(self, operations: Operations) -> None:
+    def __init__(self, operations: Operations, sys_interval: float) -> None:
         """Find the sessions of an earlier run; their time begins again.
 
         Args:
             operations: of the broker.
+            sys_interval: as of `MqttOptions`.
         """
         self.operations = operations
         self._registry = operations.registry
         self._exchange = self._open_exchange()
         self.retained = RetainedMessages(operations)
         self.records = SessionRecords(operations)
-        #: Of the broker itself.
         self.publisher = operations.publisher(BROKER)
+        self.counts = ClientCounts()
+        self.expired = 0
         self._shared = SharedQueues(operations)
         self._sessions: dict[str, MqttSession] = {}
         self._connections: dict[MqttSession, SessionHolder] = {}
+        self.system = SystemTopics(self, sys_interval)
         self._restore()
 
     def __len__(self) -> int:
@@ -70,6 +82,25 @@ class MqttSessions:
         if self._registry.exchange(MQTT_EXCHANGE) is not self._exchange:
             self._exchange = self._open_exchange()
         return self._exchange
+
+    @property
+    def retained_count(self) -> int:
+        """Number of retained messages."""
+        return len(self.retained)
+
+    def retained_for(self, pattern: str) -> Sequence[Message]:
+        """What a new subscription with a filter is sent: retained messages, and the broker's own values."""
+        return [*self.retained.matching(pattern), *self.system.matching(pattern)]
+
+    def subscription_counts(self) -> tuple[int, int]:
+        """Subscriptions of all sessions, and those of them that are shared."""
+        counts = [session.subscriptions.counts for session in self._sessions.values()]
+        return sum(own + shared for own, shared in counts), sum(shared for _, shared in counts)
+
+    def holder(self, client_id: str, user: str) -> SessionHolder | None:
+        """The connection that a client would take the session over from; None for none."""
+        found = self._sessions.get(client_id)
+        return None if found is None or found.user != user else self._connections.get(found)
 
     def open(
         self, client_id: str, user: str, expiry: int, connection: SessionHolder, *, clean: bool
@@ -106,14 +137,13 @@ class MqttSessions:
         session.save()
         return session, found is not None
 
-    def close(self, session: MqttSession, expiry: int, will: SessionWill | None, delay: int) -> None:
+    def close(self, session: MqttSession, expiry: int, will: PendingWill | None) -> None:
         """The connection of a session is gone.
 
         Args:
             session: which.
             expiry: seconds for which it is kept.
             will: to be published; None for nothing.
-            delay: seconds until then.
         """
         self._connections.pop(session, None)
         if session.ended:
@@ -127,12 +157,16 @@ class MqttSessions:
         if expiry != session.expiry:
             session.expiry = expiry
             session.save()
+        self._begin_waiting(session)
+
+    def _begin_waiting(self, session: MqttSession) -> None:
+        """The session has no client: its time begins, and that of its will."""
         loop = asyncio.get_running_loop()
-        if expiry != FOR_EVER:
-            session.timers.append(loop.call_later(expiry, self.end, session))
-        if will is not None:
-            if delay:
-                session.timers.append(loop.call_later(delay, _send_will, session))
+        if session.expiry != FOR_EVER:
+            session.timers.append(loop.call_later(session.expiry, self._expire, session))
+        if session.will is not None:
+            if session.will.delay:
+                session.timers.append(loop.call_later(session.will.delay, _send_will, session))
             else:
                 _send_will(session)
 
@@ -141,6 +175,11 @@ class MqttSessions:
         if self._sessions.get(session.client_id) is session:
             del self._sessions[session.client_id]
         session.end()
+
+    def _expire(self, session: MqttSession) -> None:
+        """The time of a session has passed."""
+        self.expired += 1
+        self.end(session)
 
     def shut_down(self) -> None:
         """The broker ends: nothing ends by its time any more."""
@@ -170,15 +209,42 @@ class MqttSessions:
                 session.sent.restore(packet_id, None)
             if (queue := self._registry.queue(session.queue_name)) is not None:
                 session.restore_queue(queue)
-            if not stored.expiry:
+            if stored.will is not None:
+                session.will = self._restored_will(stored.client_id, stored.will)
+        self._restore_shared()
+        for session in list(self._sessions.values()):
+            if session.expiry:
+                self._begin_waiting(session)
+            else:
                 self.end(session)
-            elif stored.expiry != FOR_EVER:
-                timer = asyncio.get_running_loop().call_later(stored.expiry, partial(self.end, session))
-                session.timers.append(timer)
         used = {queue for session in self._sessions.values() for queue, _ in session.queues}
         for queue in [each for each in self._registry.queues if MQTT_SESSION in each.settings.arguments]:
             if queue not in used:  # its session was not stored, or has ended
                 self.operations.delete_owned(BROKER, queue)
+
+    def _restore_shared(self) -> None:
+        """What was sent with QoS 2 for a shared subscription is still for the same client."""
+        names = {each.text for session in self._sessions.values() for each in session.subscriptions if each.group}
+        for name in sorted(names):
+            if (queue := self._registry.queue(name)) is None:
+                continue
+            for entry, content in sent_entries(queue):
+                session = None if content is None else self._sessions.get(content.sent_to or "")
+                shared = None if session is None else session.subscriptions.get(name)
+                if (
+                    content is None
+                    or session is None
+                    or shared is None
+                    or not session.restore_sent(queue, entry, content.packet_id, shared)
+                ):
+                    queue.delivery.put_back([entry])
+
+    def _restored_will(self, client_id: str, stored: StoredWill) -> PendingWill:
+        """The will of a client that was connected when the broker was killed; published by its rights."""
+        principal = Principal(stored.user, stored.address, stored.protocol)
+        origin = ClientInfo(stored.address, client_id, stored.user, protocol=stored.protocol)
+        publisher = self.operations.publisher(principal)
+        return PendingWill(stored.will, publisher, self.exchange, origin, self.retained, self.records)
 
 
 def _send_will(session: MqttSession) -> None:

@@ -61,6 +61,13 @@ class ClientConsumers:
         self._all: dict[str, QueueConsumer] = {}
         #: What was granted, by filters, to be asked for when there are other rules.
         self._held: dict[str, Sequence[Operation]] = {}
+        #: Messages that were sent by consumers that have stopped.
+        self._sent_before = 0
+
+    @property
+    def transfers(self) -> int:
+        """Messages that were sent to the client so far."""
+        return self._sent_before + sum(consumer.transfers for consumer in self._all.values())
 
     def of(self, message: QueuedMessage) -> QueueConsumer | None:
         """The consumer of the queue that a message is from."""
@@ -156,7 +163,7 @@ class ClientConsumers:
             return
         if request.retain_handling == 2 or (request.retain_handling == 1 and existed):
             return
-        for message in self._sessions.retained.matching(subscription.pattern):
+        for message in self._sessions.retained_for(subscription.pattern):
             marked = message.with_annotation(RETAINED_FOR, subscription.text)
             self._sessions.publisher.publish(queue, marked)
 
@@ -180,7 +187,10 @@ class ClientConsumers:
     def _stop(self, name: str) -> None:
         """Receive from a queue no more."""
         consumer = self._all.pop(name, None)
-        if consumer is not None and consumer.queue is not None:
+        if consumer is None:
+            return
+        self._sent_before += consumer.transfers
+        if consumer.queue is not None:
             consumer.queue.delivery.remove_consumer(consumer)
             self._registry.observer.on_detached(self._connection, consumer)
             self._clients.link_detached(self._connection, consumer.queue)

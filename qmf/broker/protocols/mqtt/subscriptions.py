@@ -115,6 +115,12 @@ class SessionSubscriptions:
         return found
 
     @property
+    def counts(self) -> tuple[int, int]:
+        """How many are the session's own, and how many are shared."""
+        shared = sum(1 for item in self._all.values() if item.group)
+        return len(self._all) - shared, shared
+
+    @property
     def own(self) -> list[MqttSubscription]:
         """Those that are not shared."""
         return [item for item in self._all.values() if not item.group]

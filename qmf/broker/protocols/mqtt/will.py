@@ -1,4 +1,4 @@
-"""The will of a client, as it waits to be published."""
+"""The will of a client, as it waits to be published; with a data folder it outlives the broker."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import logging
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.publisher import Publisher
 from qmf.broker.operations.publishing import publish_message
 from qmf.broker.protocols.mqtt.codec.packets import Will
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty, Properties
 from qmf.broker.protocols.mqtt.mapping import to_message
+from qmf.broker.protocols.mqtt.records import SessionRecords, StoredWill
 from qmf.broker.protocols.mqtt.retained import RetainedMessages
 
 log = logging.getLogger("qmf.broker")
 
 
 class PendingWill:
-    """A will that is published later, by the rights of its client."""
+    """A will that is published later, by the rights of its client.
+
+    Attributes:
+        delay: seconds for which it waits when its client is lost.
+    """
 
     def __init__(
         self,
@@ -28,7 +32,7 @@ class PendingWill:
         exchange: Exchange,
         origin: ClientInfo,
         retained: RetainedMessages,
-        registry: NodeRegistry,
+        records: SessionRecords,
     ) -> None:
         """Keep the will of a client.
 
@@ -37,14 +41,16 @@ class PendingWill:
             publisher: of the client.
             exchange: of MQTT.
             origin: the client.
-            retained, registry: of the broker.
+            retained, records: of the broker.
         """
+        self.delay: int = will.properties.get(PacketProperty.WILL_DELAY, 0)
         self._will = will
         self._publisher = publisher
         self._exchange = exchange
         self._origin = origin
         self._retained = retained
-        self._registry = registry
+        self._records = records
+        self._registry = publisher.registry
 
     def ask(self) -> None:
         """Ask for the right to publish it.
@@ -54,8 +60,20 @@ class PendingWill:
         """
         self._publisher.admit(self._exchange, self._message())
 
+    def record(self) -> None:
+        """Record it: after a kill it is published, since its client was lost then."""
+        origin = self._origin
+        self._records.put_will(origin.container, StoredWill(self._will, origin.user, origin.address, origin.protocol))
+
+    def drop(self) -> None:
+        """It is not to be published."""
+        self._records.remove_will(self._origin.container)
+
     def send(self) -> None:
-        """Publish it; what is refused is logged."""
+        """Publish it; what is refused is logged. That it was published is recorded with the message itself."""
+        recorder = self._registry.recorder
+        if recorder is not None:
+            recorder.flush()
         message, will = self._message(), self._will
         refusal = publish_message(self._publisher, message, self._exchange)
         if refusal is None and will.retain:
@@ -63,6 +81,9 @@ class PendingWill:
                 refusal = self._retained.put(message)
             else:
                 self._retained.remove(will.topic)
+        self.drop()
+        if recorder is not None:
+            recorder.flush()
         if refusal is not None:
             log.warning("the will of %s was not published: %s", self._origin.container, refusal.description)
 

@@ -9,7 +9,7 @@ from broker.protocols.mqtt.wire_client import WireClient, connect, mqtt_broker, 
 
 from qmf.broker.access.control import FileAccessControl
 from qmf.broker.connection_limits import ConnectionLimits
-from qmf.broker.protocols.mqtt.codec.packets import Auth, ConnAck, Connect, Will
+from qmf.broker.protocols.mqtt.codec.packets import Auth, ConnAck, Connect, Disconnect, Will
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.values import ReasonCode, Version
 from qmf.sasl.channel import Channel
@@ -145,3 +145,29 @@ async def test_other_rules_end_what_they_do_not_allow(tmp_path: Path) -> None:
         assert reason is not None
         assert reason.code == ReasonCode.NOT_AUTHORIZED
         assert await bob.publish("x", b"", 1) == 0
+
+
+async def test_a_client_that_takes_its_session_over_counts_once(tmp_path: Path) -> None:
+    file = tmp_path / "users.acl"
+    file.write_text("acl allow all all\n")
+    access, limits = FileAccessControl(file), ConnectionLimits(total=2, per_user=1)
+    async with mqtt_broker(users=USERS, connection_limits=limits, access=access) as broker:
+        first = await connect(broker, "x", username="ann", password=b"a", expiry=100)
+        second = await connect(broker, "x", username="ann", password=b"a", clean=False, expiry=100)
+        assert code(second) == 0
+        assert second.connack is not None
+        assert second.connack.session_present
+        assert (await first.closed() or Disconnect()).code == ReasonCode.SESSION_TAKEN_OVER
+        # Other clients are refused as before, and have not closed anything.
+        assert code(await connect(broker, "y", username="ann", password=b"a")) == ReasonCode.QUOTA_EXCEEDED
+        assert code(await connect(broker, "z", username="bob", password=b"b")) == 0
+        assert code(await connect(broker, "x", username="bob", password=b"b")) == ReasonCode.QUOTA_EXCEEDED
+        # One that may not have its will is refused, and the older one stays, and counts.
+        file.write_text("acl deny all publish exchange name=mqtt\nacl allow all all\n")
+        access.reload()
+        refused = await connect(broker, "x", username="ann", password=b"a", will=Will("a", b"x"))
+        assert code(refused) == ReasonCode.NOT_AUTHORIZED
+        assert await second.nothing_waits()
+        assert code(await connect(broker, "y", username="ann", password=b"a")) == ReasonCode.QUOTA_EXCEEDED
+        await second.disconnect()
+        assert code(await connect(broker, "y", username="ann", password=b"a")) == 0

@@ -94,7 +94,8 @@ class WireClient:
         wanted = [SubscriptionRequest(each, qos) if isinstance(each, str) else each for each in requests]
         properties = {PacketProperty.SUBSCRIPTION_ID: identifier} if identifier else {}
         self.send(Subscribe(self._packet_id, wanted, properties))
-        packet = await self.receive()
+        while isinstance(packet := await self.receive(), Publish):
+            self._early.append(packet)
         assert isinstance(packet, SubAck), packet
         assert packet.packet_id == self._packet_id
         return packet.codes

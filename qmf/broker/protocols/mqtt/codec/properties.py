@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from qmf.broker.protocols.mqtt.codec.fields import PacketFields, encode_binary, encode_text, encode_variable
+from qmf.broker.protocols.mqtt.codec.topics import topic_error
 from qmf.broker.protocols.mqtt.codec.values import MqttError, PacketType, ReasonCode, malformed_packet, protocol_error
 
 
@@ -213,6 +214,8 @@ def read_properties(reader: PacketFields, packet: int) -> Properties:
             found[kind] = (*found.get(kind, ()), value)
         elif kind in found:
             raise protocol_error(f"property {kind.name} is repeated")
+        elif kind is PacketProperty.RESPONSE_TOPIC and (error := topic_error(value)):
+            raise protocol_error(f"the response topic: {error}")
         else:
             found[kind] = value
     if reader.position != end:

@@ -42,7 +42,7 @@ VALUES: dict[PacketProperty, st.SearchStrategy[Any]] = {
     PacketProperty.PAYLOAD_FORMAT: _FLAGS,
     PacketProperty.MESSAGE_EXPIRY: _LONGS,
     PacketProperty.CONTENT_TYPE: texts,
-    PacketProperty.RESPONSE_TOPIC: texts,
+    PacketProperty.RESPONSE_TOPIC: topics,
     PacketProperty.CORRELATION_DATA: binaries,
     PacketProperty.SUBSCRIPTION_ID: st.integers(1, 268_435_455),
     PacketProperty.SESSION_EXPIRY: _LONGS,
