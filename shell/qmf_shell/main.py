@@ -342,7 +342,7 @@ def _greet(opened: OpenSession, screen: Screen) -> None:
 
 def _lake_summary(opened: OpenSession) -> str:
     """What the lake tells about, for the greeting."""
-    from qmf_shell.render.formatting import Formatter
+    from qmf.views.formatting import Formatter
 
     reader = opened.context.past()
     if not reader.end():

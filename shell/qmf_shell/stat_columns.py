@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from qmf.views.broker_fields import CONNECTION_FIELDS, EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
+from qmf.views.cells import Cell, CellForm, Duration, Quantity
 from qmf.views.objects import ObjectKey, ObjectView
-from qmf_shell.results.cells import Cell, Duration, Quantity
-from qmf_shell.results.result import CellForm, Role, TableColumn
+from qmf_shell.results.result import Role, TableColumn
 
 
 @attrs.frozen

@@ -9,15 +9,9 @@ import attrs
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Kind
 from qmf.views.broker_fields import TOTAL_FIELDS
-from qmf.views.fields import sort_by
-from qmf.views.objects import ObjectView
-from qmf.views.text import listing, natural_key, plural
-from qmf_shell.commands.agents import run as agents_table
-from qmf_shell.objects.lookup import find_classes
-from qmf_shell.objects.value_cells import free_cell
-from qmf_shell.parsing.command import BoundArguments
-from qmf_shell.results.cells import (
+from qmf.views.cells import (
     Cell,
+    CellForm,
     Duration,
     HiLoCell,
     Instant,
@@ -26,7 +20,14 @@ from qmf_shell.results.cells import (
     ReferenceCell,
     WatchedValue,
 )
-from qmf_shell.results.result import CellForm, Details, Result, ResultGroup, Role, Table, TableColumn
+from qmf.views.fields import sort_by
+from qmf.views.objects import ObjectView
+from qmf.views.text import listing, natural_key, plural
+from qmf.views.value_cells import free_cell
+from qmf_shell.commands.agents import run as agents_table
+from qmf_shell.objects.lookup import find_classes
+from qmf_shell.parsing.command import BoundArguments
+from qmf_shell.results.result import Details, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import AgentRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -166,7 +167,7 @@ def _summary(
     pairs: list[tuple[str, Cell]] = [
         ("broker", key.broker or context.backend.status.url),
         ("name", broker.identity.index),
-        ("version", free_cell(context, broker.values.get("version"))),
+        ("version", free_cell(broker.values.get("version"))),
         ("uptime", Duration(uptime) if isinstance(uptime, int) else None),
         ("since", Instant(broker.created)),
         ("agents", sum(1 for item in agents if item.broker in urls)),

@@ -10,7 +10,6 @@ from uuid import UUID
 
 import attrs
 from qmf_shell.modes.screen import Screen
-from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.backend import (
     AgentRecord,
@@ -40,6 +39,7 @@ from qmf.schema import (
     Statistic,
 )
 from qmf.views.events import EventView
+from qmf.views.formatting import Formatter
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 
 SECOND = 1_000_000_000

@@ -6,7 +6,6 @@ from datetime import UTC
 from uuid import UUID
 
 from qmf_shell.modes.executor import evaluate
-from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import display_width
 from qmf_shell.results.result import LiveScreen
 from qmf_shell.screens.drawing import draw_page
@@ -19,6 +18,7 @@ from shell.fakes import (
 )
 
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
+from qmf.views.formatting import Formatter
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 
 FORMATTER = Formatter(UTC, short=True)

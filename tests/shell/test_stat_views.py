@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from qmf_shell.results.cells import Quantity
 from qmf_shell.results.result import Table
 from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
@@ -14,6 +13,7 @@ from shell.fakes import NOON, FakeBackend, filesystem
 
 from qmf.errors import NotFoundError
 from qmf.schema import TYPES, ClassKey, ClassSchema, Property, Statistic
+from qmf.views.cells import Quantity
 from qmf.views.objects import ObjectKey, ObjectView
 
 QPID = "org.apache.qpid.broker"

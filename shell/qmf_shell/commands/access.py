@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from qmf.errors import CallerError
+from qmf.views.cells import Cell, Instant
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.method_arguments import find_method
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Details, Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names

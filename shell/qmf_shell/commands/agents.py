@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from qmf.views.cells import Duration
 from qmf.views.text import plural
 from qmf_shell.parsing.command import BoundArguments, Command
-from qmf_shell.results.cells import Duration
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.context import Context
 

@@ -9,13 +9,13 @@ import attrs
 
 from qmf.errors import CallerError
 from qmf.views.events import EventView, event_view
+from qmf.views.formatting import Formatter
 from qmf.views.text import listing
 from qmf_shell.commands.help import explain
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.times import TimeReference, parse_time
-from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.result import Result
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError

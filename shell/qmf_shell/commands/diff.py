@@ -9,22 +9,22 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, Kind
+from qmf.views.cells import Cell, Duration, Quantity
 from qmf.views.conditions.words import Word
 from qmf.views.fields import ObjectField, fields_of
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.rates import counter_growth
 from qmf.views.text import clean, natural_key
 from qmf.views.units import is_number
+from qmf.views.value_cells import value_cell
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import GoneError, find_object, matching_classes
 from qmf_shell.objects.selecting import known_schemas, select_objects
-from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.parsing.times import PeriodError, TimeReference, parse_time
-from qmf_shell.results.cells import Cell, Duration, Quantity
 from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
@@ -189,8 +189,10 @@ class _Comparison:
             one, two = old.values.get(field.name), new.values.get(field.name)
             if one == two:
                 continue
+            reference = self.after.ids.reference_cell
             cells = [
-                value_cell(self.after, field.type, value, field.unit, measured=field.statistic) for value in (one, two)
+                value_cell(field.type, value, field.unit, measured=field.statistic, reference=reference)
+                for value in (one, two)
             ]
             yield field.name, *cells, _difference(field, old, new)
 

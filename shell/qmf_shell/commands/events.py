@@ -11,6 +11,7 @@ import attrs
 
 from qmf.errors import NetworkError, NotFoundError
 from qmf.schema import ClassKey, Kind
+from qmf.views.cells import Cell, CellForm, Instant
 from qmf.views.conditions import Condition
 from qmf.views.conditions.parser import parse_words
 from qmf.views.event_filter import EventFilter
@@ -23,8 +24,7 @@ from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter
 from qmf_shell.parsing.common_options import ALL, PLAIN
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import keyword_of
-from qmf_shell.results.cells import Cell, Instant
-from qmf_shell.results.result import CellForm, Result, ResultStream, Role, StreamLine, Table, TableColumn
+from qmf_shell.results.result import Result, ResultStream, Role, StreamLine, Table, TableColumn
 from qmf_shell.screens.start import screen_of
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from qmf.schema import ClassSchema, EventSchema, Kind
+from qmf.views.cells import Cell
 from qmf.views.objects import ObjectView
 from qmf.views.text import one_line, plural
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names

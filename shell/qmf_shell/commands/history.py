@@ -9,21 +9,21 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import QmfType
+from qmf.views.cells import Cell, Instant, Quantity
 from qmf.views.fields import ObjectField
 from qmf.views.objects import ObjectView, key_of_reference
 from qmf.views.rates import RateTracker, counter_growth
 from qmf.views.text import clean, plural
 from qmf.views.units import is_number
+from qmf.views.value_cells import value_cell
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import GoneError, find_object, object_label
 from qmf_shell.objects.period import Period, split_period
 from qmf_shell.objects.selecting import known_schemas
-from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import EXACT
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.cells import Cell, Instant, Quantity
 from qmf_shell.results.result import Plot, PlotSeries, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError, latest
@@ -139,7 +139,15 @@ class _Chart:
         for line in self._lines:
             field = line.field
             value = key_of_reference(sample.values.get(field.name), "")
-            cells.append(value_cell(self._context, field.type, value, field.unit, measured=field.statistic))
+            cells.append(
+                value_cell(
+                    field.type,
+                    value,
+                    field.unit,
+                    measured=field.statistic,
+                    reference=self._context.ids.reference_cell,
+                )
+            )
             rate: float | None = None
             if line.field.counter and is_number(value):
                 rate = self._rate(line, field.type, value, sample, notes)

@@ -11,6 +11,7 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, Kind
+from qmf.views.cells import Cell, CellForm, Instant, Quantity, Record
 from qmf.views.objects import ObjectView, field_value
 from qmf.views.text import clean, plural
 from qmf_shell.commands.show import SHOW, show_objects
@@ -31,8 +32,7 @@ from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_ob
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
-from qmf_shell.results.cells import Cell, Instant, Quantity, Record
-from qmf_shell.results.result import CellForm, Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class
 from qmf_shell.session.own_objects import own_note

@@ -10,18 +10,18 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema
+from qmf.views.cells import Cell, Instant, Quantity
 from qmf.views.fields import ObjectField
 from qmf.views.objects import ObjectView
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean, listing
 from qmf.views.units import is_number, per_second
+from qmf.views.value_cells import value_cell
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_object, object_label
-from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import seconds_option
-from qmf_shell.results.cells import Cell, Instant, Quantity
 from qmf_shell.results.result import Plot, PlotSeries, Result
 from qmf_shell.screens.start import frames_of
 from qmf_shell.session.context import Context
@@ -102,7 +102,7 @@ class _Drawing:
         return PlotSeries(name, tuple(points), cell, unit)
 
     def _cell(self, field: ObjectField, value: object) -> Cell:
-        return value_cell(self.context, field.type, value, field.unit, measured=True)
+        return value_cell(field.type, value, field.unit, measured=True, reference=self.context.ids.reference_cell)
 
 
 PLOT = Command(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from qmf.schema import Kind
+from qmf.views.cells import Cell
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.relations import references, referring
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
-from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from qmf.views.cells import Instant, NamedValues, Quantity
 from qmf.views.conditions.words import Word
+from qmf.views.formatting import Formatter
 from qmf.views.text import plural
 from qmf.views.times import duration_text
 from qmf_shell.objects.period import Period, split_period
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.render.formatting import Formatter
-from qmf_shell.results.cells import Instant, NamedValues, Quantity
 from qmf_shell.results.result import Notice, NoticeLevel, Result, ResultStream, Role, StreamLine, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import latest

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from qmf.schema import Access, Argument, ClassKey, ClassSchema, EventSchema, Method, Property, format_value
 from qmf.schema.documentation import bounds
+from qmf.views.cells import Cell
 from qmf.views.conditions.words import quote
 from qmf.views.text import one_line, plural
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.schema_text import DIRECTIONS
 from qmf_shell.objects.schema_tree import schema_tree
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
-from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 

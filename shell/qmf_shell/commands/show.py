@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf.views.cells import Cell, Instant
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import matching_classes
@@ -15,7 +16,6 @@ from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import parse_selection
-from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from qmf.views.cells import Cell, CellForm, Quantity
 from qmf.views.columns import important_statistics
 from qmf.views.fields import ObjectField, sort_by
 from qmf.views.objects import ObjectView
@@ -22,8 +23,7 @@ from qmf_shell.objects.selecting import classes_with, known_schemas
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import PLAIN
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.cells import Cell, Quantity
-from qmf_shell.results.result import CellForm, Result, Role, Table, TableColumn
+from qmf_shell.results.result import Result, Role, Table, TableColumn
 from qmf_shell.screens.start import frames_of, screen_of
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context

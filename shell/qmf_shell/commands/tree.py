@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.schema import Kind
+from qmf.views.cells import Cell, Record
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.lookup import find_object, matching_classes
@@ -13,7 +14,6 @@ from qmf_shell.objects.relations import children, parents
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.cells import Cell, Record
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.schema import ClassKey, ClassSchema, QmfType
+from qmf.views.cells import Cell, CellForm, Instant, Record, WatchedValue
 from qmf.views.fields import fields_of
 from qmf.views.objects import ObjectIdentity, ObjectView
 from qmf.views.rates import ChangeTracker, RateTracker
@@ -24,16 +25,7 @@ from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Optio
 from qmf_shell.parsing.common_options import ALL, EXACT, PLAIN
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
-from qmf_shell.results.cells import Cell, Instant, Record, WatchedValue
-from qmf_shell.results.result import (
-    CellForm,
-    LiveView,
-    Result,
-    ResultGroup,
-    Role,
-    Table,
-    TableColumn,
-)
+from qmf_shell.results.result import LiveView, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.screens.start import screen_of
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TextIO, cast
 import attrs
 
 from qmf.errors import QmfError
+from qmf.views.formatting import Formatter
 from qmf.views.text import clean, one_line
-from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import wrap
 from qmf_shell.render.output_style import MACHINE_READABLE, OutputStyle
 from qmf_shell.render.progress_line import ProgressLine

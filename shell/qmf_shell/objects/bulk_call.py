@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from qmf.errors import QmfError
 from qmf.schema import Method
+from qmf.views.cells import Cell
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean, one_line, plural
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.value_cells import argument_cells
-from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import CallOutcome
 from qmf_shell.session.context import Context

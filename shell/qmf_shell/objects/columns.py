@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema, Property, Statistic, Style
+from qmf.views.cells import Cell, CellForm
 from qmf.views.conditions import value_names
 from qmf.views.fields import COMMON_FIELDS, ObjectField, fields_of
 from qmf.views.objects import ObjectView, field_value
 from qmf.views.text import clean
+from qmf.views.value_cells import property_cell, statistic_cell, value_cell
 from qmf_shell.objects.fields import find_field
-from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_cell
 from qmf_shell.parsing.selection import ParsedSelection
-from qmf_shell.results.cells import Cell
-from qmf_shell.results.result import CellForm, Role, TableColumn
+from qmf_shell.results.result import Role, TableColumn
 from qmf_shell.session.context import Context
 
 #: What the user writes for all elements of a class.
@@ -56,12 +56,13 @@ class ValueColumn:
 
     def cell(self, context: Context, target: ObjectView, *, complete: bool = False) -> Cell:
         """The cell of an object in this column; `complete` is as in `statistic_cell`."""
+        reference = context.ids.reference_cell
         if isinstance(self.item, Property):
-            return property_cell(context, self.item, target.values)
+            return property_cell(self.item, target.values, reference)
         if isinstance(self.item, Statistic):
-            return statistic_cell(context, self.item, target.values, complete=complete)
+            return statistic_cell(self.item, target.values, complete=complete, reference=reference)
         value = field_value(target, self.field)
-        return value_cell(context, self.field.type, value, self.field.unit, measured=self.field.statistic)
+        return value_cell(self.field.type, value, self.field.unit, measured=self.field.statistic, reference=reference)
 
 
 def value_columns(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list[ValueColumn]:

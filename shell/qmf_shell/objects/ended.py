@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable
 
 import attrs
 
+from qmf.views.cells import Instant, Quantity
 from qmf.views.objects import ObjectIdentity, ObjectKey
 from qmf.views.text import natural_key, plural
-from qmf_shell.results.cells import Instant, Quantity
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context

@@ -19,6 +19,7 @@ from qmf._atomic_files import replaced_file
 from qmf._extras import install_hint
 from qmf.errors import CallerError
 from qmf.schema import ClassSchema
+from qmf.views.cells import Record
 from qmf.views.fields import fields_of
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf_shell.objects.columns import ALL_COLUMNS, value_columns
@@ -27,7 +28,6 @@ from qmf_shell.objects.object_records import COMMON_NAMES, file_record, value_na
 from qmf_shell.objects.selecting import SelectedObjects
 from qmf_shell.render.csv_lines import csv_text, flat_record
 from qmf_shell.render.json_lines import plain_tree, record_value
-from qmf_shell.results.cells import Record
 from qmf_shell.session.context import Context
 
 Row = Mapping[str, object]

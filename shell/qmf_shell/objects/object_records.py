@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qmf.views.cells import Cell, Instant, Record
 from qmf.views.objects import ObjectIdentity, ObjectView
 from qmf_shell.objects.columns import ValueColumn
 from qmf_shell.objects.value_cells import element_cells
-from qmf_shell.results.cells import Cell, Instant, Record
 from qmf_shell.session.context import Context
 
 #: What every record begins with. ``object`` is the name of the object within its agent.

@@ -12,9 +12,9 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from qmf.views.cells import Cell, HiLoCell, MinMaxMeanCell, Record, WatchedValue
 from qmf.views.text import clean
 from qmf_shell.render.json_lines import cell_value, column_names, table_records
-from qmf_shell.results.cells import Cell, HiLoCell, MinMaxMeanCell, Record, WatchedValue
 from qmf_shell.results.result import Details, Plot, Result, ResultGroup, StreamLine, Table
 
 

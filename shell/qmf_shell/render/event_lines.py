@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
+from qmf.views.cells import Instant
 from qmf.views.events import HEARTBEAT_SEVERITY, EventView, severity_name
 from qmf.views.objects import ObjectKey
 from qmf.views.text import clean
 from qmf_shell.render.json_lines import cell_value, plain_tree
-from qmf_shell.results.cells import Instant
 from qmf_shell.session.backend import HeartbeatRecord
 
 #: Five letters each, as in the old tool.

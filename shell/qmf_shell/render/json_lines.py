@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from qmf.views.records import JsonForm
-from qmf_shell.results.cells import (
+from qmf.views.cells import (
     Cell,
     Collection,
     Duration,
@@ -25,6 +24,7 @@ from qmf_shell.results.cells import (
     ReferenceCell,
     WatchedValue,
 )
+from qmf.views.records import JsonForm
 from qmf_shell.results.result import Details, Plot, PlotSeries, Result, ResultGroup, StreamLine, Table, TableColumn
 
 #: Types of most cells, which JSON has, too.

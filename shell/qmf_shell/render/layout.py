@@ -14,8 +14,8 @@ from typing import TypeVar
 import attrs
 from rich.cells import cell_len, chop_cells
 
+from qmf.views.formatting import ABSENT
 from qmf.views.text import clean
-from qmf_shell.render.formatting import ABSENT
 from qmf_shell.results.result import Role, TableColumn
 
 _T = TypeVar("_T")

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 from rich.cells import cell_len
 
+from qmf.views.formatting import Formatter
 from qmf.views.text import clean
 from qmf.views.times import duration_text
 from qmf.views.units import brief_scale, heading_unit, number_text
 from qmf_shell.render.canvas import ASCII_LINES, Canvas, Segment, SegmentRow
-from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import wrap
 from qmf_shell.results.result import Plot, PlotSeries
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from qmf_shell.render.formatting import ABSENT
+from qmf.views.formatting import ABSENT
 from qmf_shell.results.result import NoticeLevel, Role, TableColumn
 
 #: Follows values that have changed, so that they are marked without colour, too.

@@ -12,8 +12,9 @@ from operator import gt
 
 import attrs
 
+from qmf.views.cells import Cell, NamedValues, WatchedValue
+from qmf.views.formatting import Formatter
 from qmf.views.text import clean
-from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import (
     GAP,
     NARROWEST,
@@ -29,7 +30,6 @@ from qmf_shell.render.layout import (
 from qmf_shell.render.plot import draw_plot
 from qmf_shell.render.shortening import shorten_middle, shorten_values
 from qmf_shell.render.styles import CHANGED_MARK, Styler
-from qmf_shell.results.cells import Cell, NamedValues, WatchedValue
 from qmf_shell.results.result import Details, Notice, Plot, Result, ResultGroup, Role, StreamLine, Table, TableColumn
 
 _BLANK = " " * len(CHANGED_MARK)
@@ -97,7 +97,7 @@ def _line(line: StreamLine, options: TextOptions) -> Iterator[str]:
     """The cells of a stream line; severities are padded, so that the following cells are aligned."""
     pairs = list(zip(line.columns, line.cells, strict=True))
     texts = [
-        pad(options.formatter.column_text(cell, column), 6 if column.role is Role.SEVERITY else 0)
+        pad(options.formatter.text_as(cell, column.form), 6 if column.role is Role.SEVERITY else 0)
         for column, cell in pairs
     ]
     if options.width is not None and any(column.shortens for column in line.columns):
@@ -148,7 +148,7 @@ def _wrap(text: str, width: int | None) -> list[str]:
 
 
 def _cell_text(formatter: Formatter, column: TableColumn, cell: Cell) -> str:
-    text = formatter.column_text(cell, column)
+    text = formatter.text_as(cell, column.form)
     if not isinstance(cell, WatchedValue):
         return text
     # Unchanged values get blanks, so that nothing moves when they change.
@@ -164,7 +164,7 @@ def _table(table: Table, options: TextOptions) -> Iterator[str]:
         yield from map(styler.title, _wrap(table.title, width))
     if table.exact:
         options = attrs.evolve(options, formatter=attrs.evolve(options.formatter, exact=True))
-    units = [options.formatter.heading(item) for item in table.columns]
+    units = [options.formatter.heading(item.form, item.unit) for item in table.columns]
     rows = [list(map(partial(_cell_text, options.formatter), table.columns, row)) for row in table.rows]
     margin = indent(width)
     planned = plan_columns(table.columns, rows, None if width is None else width - margin, units)

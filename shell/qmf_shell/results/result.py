@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from qmf_shell.results.cells import Cell, Instant, Record
+from qmf.views.cells import Cell, CellForm, Instant, Record
 
 
 class Role(enum.Enum):
@@ -23,14 +23,6 @@ class Role(enum.Enum):
     SEVERITY = "severity"
     FAINT = "faint"
     TREE = "tree"
-
-
-class CellForm(enum.Enum):
-    """How much the cells of a column say."""
-
-    FULL = "full"  #: everything: numbers with their unit, statistics with all their values
-    WIDE = "wide"  #: shortened numbers, whose unit the heading has; statistics with all their values
-    BRIEF = "brief"  #: shortened numbers; of hilo and mma statistics only the value or the mean
 
 
 @attrs.frozen

@@ -21,7 +21,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.mouse_events import MouseEvent, MouseEventType
 from prompt_toolkit.output import ColorDepth, Output
 
-from qmf_shell.render.formatting import Formatter
+from qmf.views.formatting import Formatter
 from qmf_shell.results.result import Result
 from qmf_shell.screens.drawing import Fragments, draw_page
 from qmf_shell.screens.geometry import Geometry, ScreenContext

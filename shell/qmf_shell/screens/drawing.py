@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 from rich.cells import chop_cells
 
+from qmf.views.cells import NamedValues
+from qmf.views.formatting import ABSENT
 from qmf.views.text import clean
-from qmf_shell.render.formatting import ABSENT
 from qmf_shell.render.layout import GAP, display_width, pad
 from qmf_shell.render.shortening import shorten_end, shorten_middle, shorten_values
 from qmf_shell.render.styles import Styler
 from qmf_shell.render.text_lines import TextOptions, text_lines
-from qmf_shell.results.cells import NamedValues
 from qmf_shell.results.result import Result, Role
 from qmf_shell.screens.fitting import LEAST_HEADING, PlacedColumn, place_columns, unit_of
 from qmf_shell.screens.geometry import Geometry, ScreenContext

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf_shell.results.result import CellForm, Role, Table, TableColumn
+from qmf.views.cells import CellForm
+from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn, table_column
 

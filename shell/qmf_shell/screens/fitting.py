@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
+from qmf.views.cells import NamedValues
+from qmf.views.formatting import ABSENT
 from qmf.views.text import clean
-from qmf_shell.render.formatting import ABSENT
 from qmf_shell.render.layout import GAP, display_width, fit_in_turn, halves
-from qmf_shell.results.cells import NamedValues
 from qmf_shell.results.result import Role
 from qmf_shell.screens.geometry import Geometry, ScreenContext
-from qmf_shell.screens.rows import Row, ScreenColumn, ThresholdState, table_column
+from qmf_shell.screens.rows import Row, ScreenColumn, ThresholdState
 from qmf_shell.screens.state import Page
 
 #: Texts take at most so much of the width, unless there is room; names of what the rows are about 2/5.
@@ -194,14 +194,14 @@ class _Measuring:
 
 def unit_of(column: ScreenColumn, around: ScreenContext) -> str:
     """The unit below a heading; empty for none."""
-    return around.formatter.heading(table_column(column))
+    return around.formatter.heading(column.form, column.unit)
 
 
 def _cell_text(column: ScreenColumn, row: Row, around: ScreenContext) -> str:
     cell = column.cell(row)
     if isinstance(cell, NamedValues):
         return " ".join(f"{name}={value}" for name, value in around.formatter.telling_values(cell))
-    text = around.formatter.column_text(cell, table_column(column))
+    text = around.formatter.text_as(cell, column.form)
     if around.colour or text == ABSENT:
         return text
     return text + ("*" if column.changed(row) else "") + _LEVEL_SIGNS[column.level(row)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf_shell.render.formatting import Formatter
+from qmf.views.formatting import Formatter
 
 
 @attrs.define

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import QmfError
+from qmf.views.cells import Instant
+from qmf.views.formatting import Formatter
 from qmf.views.text import clean, one_line
-from qmf_shell.render.formatting import Formatter
-from qmf_shell.results.cells import Instant
 from qmf_shell.screens.choices import ColumnsPage, HelpPage, SortPage
 from qmf_shell.screens.fixed import TextPage
 from qmf_shell.screens.rows import ScreenColumn

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from qmf.views.cells import Cell
 from qmf.views.units import rate_text
-from qmf_shell.results.cells import Cell
 
 
 def rate_cell(rate: float | None, unit: str | None) -> Cell:

@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
+from qmf.views.cells import Cell, CellForm
 from qmf.views.fields import SortKey
-from qmf_shell.results.cells import Cell
-from qmf_shell.results.result import CellForm, Role, TableColumn
+from qmf_shell.results.result import Role, TableColumn
 
 
 class Mark(enum.Enum):

@@ -10,6 +10,7 @@ import threading
 
 import attrs
 
+from qmf.views.cells import Cell, ReferenceCell
 from qmf.views.objects import ObjectIdentity, ObjectKey
 from qmf_shell.session.object_names import search_text
 
@@ -60,6 +61,15 @@ class ShortIds:
     def entry(self, number: int) -> NumberedObject | None:
         """The object with this short id, or None."""
         return self._entries.get(number)
+
+    def reference_cell(self, key: ObjectKey) -> Cell:
+        """The cell of a reference: with the short id if the object has one. An empty name refers to nothing."""
+        number = self.number(key)
+        entry = None if number is None else self.entry(number)
+        if entry is None:
+            return key.object_name or None
+        identity = entry.identity
+        return ReferenceCell(entry.number, f"{identity.class_key.name} {identity.index}", key.object_name)
 
     def entries(self) -> tuple[NumberedObject, ...]:
         """All of them, ordered by short id."""

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 from qmf_shell.modes.executor import LineOutcome, execute
-from qmf_shell.results.cells import WatchedValue
 from qmf_shell.results.result import Plot, Result
 from qmf_shell.session.context import Context
 from shell.fakes import FakeBackend, filesystem, make_output
 from shell.line_runner import table, view_of
+
+from qmf.views.cells import WatchedValue
 
 
 def test_every_number_can_be_taken_for_a_counter(

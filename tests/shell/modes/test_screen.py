@@ -10,15 +10,6 @@ import attrs
 import pytest
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import MACHINE_READABLE, OutputStyle
-from qmf_shell.results.cells import (
-    Collection,
-    Duration,
-    HiLoCell,
-    MinMaxMeanCell,
-    NamedValues,
-    Quantity,
-    ReferenceCell,
-)
 from qmf_shell.results.result import (
     Details,
     Notice,
@@ -39,6 +30,15 @@ from shell.line_runner import view_of
 from shell.render.samples import ANSI, LINE, RESULTS, TABLE, shown
 
 from qmf.errors import DisconnectedError
+from qmf.views.cells import (
+    Collection,
+    Duration,
+    HiLoCell,
+    MinMaxMeanCell,
+    NamedValues,
+    Quantity,
+    ReferenceCell,
+)
 
 
 @pytest.mark.parametrize("name", RESULTS)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 
 from qmf_shell.render.output_style import OutputStyle
-from qmf_shell.results.cells import (
-    Instant,
-)
 from qmf_shell.results.result import (
     Details,
     Notice,
@@ -23,6 +20,10 @@ from shell.fakes import (
     NOON,
     Output,
     make_output,
+)
+
+from qmf.views.cells import (
+    Instant,
 )
 
 COLUMNS = (

@@ -7,12 +7,13 @@ from datetime import UTC
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.plot import draw_plot
-from qmf_shell.results.cells import Instant
 from qmf_shell.results.result import Plot, PlotSeries
 from rich.cells import cell_len
 from shell.fakes import NOON
+
+from qmf.views.cells import Instant
+from qmf.views.formatting import Formatter
 
 
 def picture(series: list[PlotSeries], width: int = 40, height: int = 12, *, braille: bool = True) -> list[str]:

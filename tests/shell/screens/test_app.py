@@ -14,12 +14,13 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from qmf_shell.commands import standard
 from qmf_shell.modes.executor import evaluate
-from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.result import LiveScreen, Table
 from qmf_shell.screens.app import Left, ScreenApp
 from qmf_shell.session.context import Context
 from shell.fakes import FakeBackend, filesystem
 from support.waiting import wait_until
+
+from qmf.views.formatting import Formatter
 
 COLUMNS, ROWS = 80, 24
 #: The first line with a row: below the title, the headings and their units.

@@ -18,13 +18,14 @@ from prompt_toolkit.mouse_events import MouseButton, MouseEvent, MouseEventType
 from prompt_toolkit.output import DummyOutput
 from qmf_shell.commands import standard
 from qmf_shell.modes.executor import evaluate
-from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import display_width
 from qmf_shell.results.result import LiveScreen
 from qmf_shell.screens.app import ScreenApp
 from qmf_shell.screens.keys import Typing, key_bindings
 from qmf_shell.session.context import Context
 from shell.fakes import ALPHA, BETA, FakeBackend, filesystem, full_event, process
+
+from qmf.views.formatting import Formatter
 
 #: All keys that the help names.
 KEYS = (

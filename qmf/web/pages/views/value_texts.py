@@ -2,72 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from uuid import UUID
+from collections.abc import Sequence
 
-from qmf.console.aio import ObjectId
 from qmf.schema import QmfType
+from qmf.views.cells import CellForm, Instant
+from qmf.views.formatting import Formatter
 from qmf.views.names import NO_NAME
 from qmf.views.objects import ObjectView
-from qmf.views.records import collection_text
 from qmf.views.text import clean
-from qmf.views.times import brief_duration, duration_text
-from qmf.views.times import instant_text as moment_text
-from qmf.views.units import brief_quantity, full_quantity, shortest_float32
+from qmf.views.times import brief_duration
+from qmf.views.value_cells import free_cell, value_cell
 
 #: Shown in place of a missing value.
 ABSENT = "–"
+_FORMATTER = Formatter(absent=ABSENT, more="…")
 
 
 def value_text(
     kind: QmfType | None, value: object, unit: str | None = None, *, measured: bool = False, brief: bool = False
 ) -> str:
-    """A value on one line.
-
-    Args:
-        kind: its type in the schema; None if unknown.
-        value: as the console reads it.
-        unit: as in the schema, or None.
-        measured: it is a measurement, which has separators; other numbers may be names, such as ports.
-        brief: for a table whose heading has the unit.
-    """
-    if value is None:
-        return ABSENT
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        if kind is not None and kind.base == "absTime":
-            return instant_text(int(value))
-        if kind is not None and kind.base == "deltaTime":
-            return brief_duration(value) if brief else duration_text(value)
-        if kind is not None and kind.name == "float":
-            value = shortest_float32(value)
-        if not measured and not unit:
-            return str(value)
-        return brief_quantity(value, unit) if brief else full_quantity(value, unit)
-    return plain_text(value)
+    """A value on one line; `brief` is for a table whose heading has the unit, all else is as of `value_cell`."""
+    cell = value_cell(kind, value, unit, measured=measured)
+    # A page stays open for days: the time of a day needs its date.
+    is_brief = brief and not isinstance(cell, Instant)
+    return _FORMATTER.text_as(cell, CellForm.BRIEF if is_brief else CellForm.FULL)
 
 
 def plain_text(value: object) -> str:
     """A value without a schema on one line."""
-    if value is None:
-        return ABSENT
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, ObjectId):
-        return clean(value.object_name) or ABSENT
-    if isinstance(value, str | int | float | UUID):
-        return clean(str(value))
-    if isinstance(value, bytes | bytearray):
-        return bytes(value).hex(" ")
-    if isinstance(value, Mapping | Sequence):
-        return collection_text(value, "…")
-    return clean(str(value))
+    return _FORMATTER.text(free_cell(value))
 
 
 def instant_text(ns: int) -> str:
     """A time in nanoseconds since 1970, to the second; 0 means never."""
-    return moment_text(ns) if ns else ABSENT
+    return _FORMATTER.instant(ns)
 
 
 def age_text(seconds: float) -> str:

@@ -6,9 +6,9 @@ import collections
 from collections.abc import Callable, Sequence
 
 from qmf.schema import ClassKey, Kind
+from qmf.views.cells import CellForm, Quantity
 from qmf.views.text import plural
-from qmf_shell.results.cells import Quantity
-from qmf_shell.results.result import CellForm, Role
+from qmf_shell.results.result import Role
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn
 from qmf_shell.screens.state import Page

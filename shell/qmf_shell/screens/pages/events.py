@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.errors import QmfError
+from qmf.views.cells import Instant
 from qmf.views.conditions import parse_condition
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import EventView, severity_name
+from qmf.views.formatting import Formatter
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import plural
 from qmf_shell.objects.value_cells import argument_cells, event_fields
-from qmf_shell.render.formatting import Formatter
-from qmf_shell.results.cells import Instant
 from qmf_shell.results.result import Role
 from qmf_shell.screens.fixed import FixedPage, TextPage
 from qmf_shell.screens.model import RowTest, TableModel

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from qmf.views.cells import Cell, Duration, Instant
 from qmf.views.text import clean, plural
 from qmf_shell.objects.heartbeat_states import HeartbeatState, heartbeat_states
-from qmf_shell.results.cells import Cell, Duration, Instant
 from qmf_shell.results.result import Role
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState

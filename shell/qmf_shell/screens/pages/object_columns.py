@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema
+from qmf.views.cells import Cell, Instant
 from qmf.views.objects import ObjectKey, field_value
 from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, value_columns
-from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Role
 from qmf_shell.screens.pages.object_row import ObjectRow
 from qmf_shell.screens.rates import rate_cell

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema
+from qmf.views.cells import Cell, HiLoCell, Instant, MinMaxMeanCell, Quantity
 from qmf.views.fields import ObjectField, find_field
+from qmf.views.formatting import Formatter
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.value_cells import element_cells
-from qmf_shell.render.formatting import Formatter
-from qmf_shell.results.cells import Cell, HiLoCell, Instant, MinMaxMeanCell, Quantity
 from qmf_shell.results.result import Role
 from qmf_shell.screens.fixed import TextPage
 from qmf_shell.screens.model import TableModel

@@ -6,9 +6,10 @@ import math
 from datetime import UTC, timedelta, timezone
 
 import pytest
-from qmf_shell.render.formatting import Formatter
-from qmf_shell.results.cells import (
+
+from qmf.views.cells import (
     Cell,
+    CellForm,
     Collection,
     Duration,
     HiLoCell,
@@ -19,11 +20,13 @@ from qmf_shell.results.cells import (
     ReferenceCell,
     WatchedValue,
 )
-from qmf_shell.results.result import CellForm, TableColumn
-from shell.fakes import NOON, SECOND
-
+from qmf.views.formatting import Formatter
 from qmf.views.times import duration_text
 from qmf.views.units import number_text
+
+SECOND = 1_000_000_000
+#: 2024-05-01 12:00 in UTC.
+NOON = 1_714_564_800 * SECOND
 
 
 @pytest.mark.parametrize(
@@ -136,18 +139,16 @@ def test_long_data_is_cut() -> None:
     ],
 )
 def test_cells_of_columns(cell: Cell, brief: str, wide: str, exact: str | None) -> None:
-    column = TableColumn("x", form=CellForm.BRIEF)
-    assert Formatter(UTC).column_text(cell, column) == brief
-    assert Formatter(UTC).column_text(cell, TableColumn("x", form=CellForm.WIDE)) == wide
+    assert Formatter(UTC).text_as(cell, CellForm.BRIEF) == brief
+    assert Formatter(UTC).text_as(cell, CellForm.WIDE) == wide
     if exact is not None:
-        assert Formatter(UTC, exact=True).column_text(cell, column) == exact
-    assert Formatter(UTC).column_text(cell, TableColumn("x")) == Formatter(UTC).text(cell)
+        assert Formatter(UTC, exact=True).text_as(cell, CellForm.BRIEF) == exact
+    assert Formatter(UTC).text_as(cell, CellForm.FULL) == Formatter(UTC).text(cell)
 
 
 def test_times_of_today_have_no_date_in_brief_columns() -> None:
-    column = TableColumn("x", form=CellForm.BRIEF)
-    assert Formatter(UTC).column_text(Instant(NOON), column) == "2024-05-01 12:00:00"
-    assert Formatter(UTC).column_text(Instant(0), column) == "-"
+    assert Formatter(UTC).text_as(Instant(NOON), CellForm.BRIEF) == "2024-05-01 12:00:00"
+    assert Formatter(UTC).text_as(Instant(0), CellForm.BRIEF) == "-"
 
 
 def test_empty_and_minor_values_of_short_lines() -> None:

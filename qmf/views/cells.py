@@ -5,9 +5,18 @@ So no command formats a time or a number itself.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 
 import attrs
+
+
+class CellForm(enum.Enum):
+    """How much a cell says."""
+
+    FULL = "full"  #: everything: numbers with their unit, statistics with all their values
+    WIDE = "wide"  #: shortened numbers, whose unit the heading has; statistics with all their values
+    BRIEF = "brief"  #: shortened numbers; of hilo and mma statistics only the value or the mean
 
 
 @attrs.frozen

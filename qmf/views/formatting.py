@@ -7,6 +7,19 @@ from datetime import tzinfo
 
 import attrs
 
+from qmf.views.cells import (
+    Cell,
+    CellForm,
+    Collection,
+    Duration,
+    HiLoCell,
+    Instant,
+    MinMaxMeanCell,
+    NamedValues,
+    Quantity,
+    ReferenceCell,
+    WatchedValue,
+)
 from qmf.views.records import collection_text
 from qmf.views.text import clean
 from qmf.views.times import brief_duration, duration_text, instant_text
@@ -20,19 +33,6 @@ from qmf.views.units import (
     quantity_text,
     rate_text,
 )
-from qmf_shell.results.cells import (
-    Cell,
-    Collection,
-    Duration,
-    HiLoCell,
-    Instant,
-    MinMaxMeanCell,
-    NamedValues,
-    Quantity,
-    ReferenceCell,
-    WatchedValue,
-)
-from qmf_shell.results.result import CellForm, TableColumn
 
 #: Shown in place of a missing value.
 ABSENT = "-"
@@ -46,17 +46,21 @@ class Formatter:
         zone: time zone of times; None: that of the machine.
         short: times without their date.
         exact: numbers with every digit, instead of such as ``12.5 MB``.
+        absent: shown in place of a missing value.
+        more: stands for what was cut off.
     """
 
     zone: tzinfo | None = None
     short: bool = False
     exact: bool = False
+    absent: str = ABSENT
+    more: str = "..."
 
     def text(self, cell: Cell) -> str:
-        """A cell as one line of clean text."""
+        """A cell as one line of clean text, which says everything."""
         match cell:
             case None:
-                return ABSENT
+                return self.absent
             case bool():
                 return "true" if cell else "false"
             case int():
@@ -78,15 +82,14 @@ class Formatter:
             case ReferenceCell(number, name):
                 return clean(f"{number} ({name})")
             case Collection(value):
-                return collection_text(value, "...")
+                return collection_text(value, self.more)
             case WatchedValue(inner, _, rate):
                 return self.text(inner) + self._growth(inner, rate)
             case NamedValues(values):
                 return " ".join(f"{clean(name)}={self._field(value)}" for name, value in values.items())
 
-    def column_text(self, cell: Cell, column: TableColumn) -> str:
-        """A cell as one line of clean text in a column: as `text`, or shorter if the column is brief."""
-        form = column.form
+    def text_as(self, cell: Cell, form: CellForm) -> str:
+        """A cell as one line of clean text: as `text`, or shorter, as in a column whose heading has the unit."""
         if form is CellForm.FULL or (self.exact and isinstance(cell, Duration)):
             return self.text(cell)
         match cell:
@@ -103,10 +106,10 @@ class Formatter:
                 return self._hilo(attrs.evolve(cell, high=None, low=None) if brief else cell, form)
             case MinMaxMeanCell(count, _, _, mean):
                 if form is CellForm.BRIEF or not count:
-                    return self._sample(mean, cell, form) if count else ABSENT
+                    return self._sample(mean, cell, form) if count else self.absent
                 return self._min_max_mean(cell, form)
             case WatchedValue(inner, _, rate):
-                return self.column_text(inner, column) + self._growth(inner, rate)
+                return self.text_as(inner, form) + self._growth(inner, rate)
             case _:
                 return self.text(cell)
 
@@ -116,9 +119,9 @@ class Formatter:
         values.sort(key=lambda item: item[0] in cell.minor)
         return [(clean(name), self._field(value)) for name, value in values]
 
-    def heading(self, column: TableColumn) -> str:
-        """What stands below the title of a column: its unit, unless the cells have it."""
-        return "" if column.form is CellForm.FULL else heading_unit(column.unit, exact=self.exact)
+    def heading(self, form: CellForm, unit: str | None) -> str:
+        """What stands below the title of a column: the unit of its cells, unless they have it themselves."""
+        return "" if form is CellForm.FULL else heading_unit(unit, exact=self.exact)
 
     def _brief_instant(self, ns: int) -> str:
         """The time of day of a time of today."""
@@ -128,7 +131,7 @@ class Formatter:
 
     def _number(self, value: int | float | None, unit: str | None, form: CellForm) -> str:
         if value is None:
-            return ABSENT
+            return self.absent
         if form is CellForm.FULL:
             return quantity_text(value, unit) if self.exact else full_quantity(value, unit)
         if self.exact:
@@ -168,7 +171,7 @@ class Formatter:
 
     def instant(self, ns: int) -> str:
         """A time to the second in the formatter's zone; one beyond the calendar's range in nanoseconds."""
-        return instant_text(ns, self.zone, date=not self.short) if ns else ABSENT
+        return instant_text(ns, self.zone, date=not self.short) if ns else self.absent
 
 
 def _is_empty(cell: Cell) -> bool:
