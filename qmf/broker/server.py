@@ -408,6 +408,7 @@ class Broker(AsyncClosable):
             self._options.access,
             self._options.server_certificate,
             any(item is not None for item in (self._options.access, self._options.users, self._options.tokens)),
+            None if self._mqtt is None else self._mqtt.observed_sessions,
         )
         self._management = ManagementAgent(operations, name=self._options.name, setup=setup, process=self.process)
         await self._management.start()

@@ -17,7 +17,7 @@ from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.values import clip
-from qmf.broker.nodes.observer import BrokerObservers
+from qmf.broker.nodes.observer import BrokerObserver, BrokerObservers
 from qmf.broker.operations.operations import Operations
 from qmf.broker.process_control import ProcessControl
 
@@ -86,7 +86,17 @@ class ManagementAgent:
         objects.publish_existing(process, setup)
         self._before = registry.observer
         events = EventPublisher(self._agent, registry, setup.listening)
-        registry.observer = BrokerObservers(self._before, objects, events)
+        observers: list[BrokerObserver] = [self._before, objects, events]
+        if setup.mqtt_sessions is not None:
+            # Imported here, so that a broker without MQTT does not load it.
+            from qmf.broker.management import mqtt_objects
+
+            self._agent.register(*mqtt_objects.CLASSES, *mqtt_objects.EVENTS)
+            sessions = mqtt_objects.MqttSessionPublisher(self._agent, self._sampler, objects, setup.listening)
+            for session in setup.mqtt_sessions:
+                sessions.on_session_begun(session)
+            observers.append(sessions)
+        registry.observer = BrokerObservers(*observers)
 
     async def start(self) -> None:
         """Announce the agent to consoles."""

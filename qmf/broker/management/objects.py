@@ -169,6 +169,14 @@ class ObjectPublisher(BrokerObserver):
             for bridge in self._federation.bridges:
                 self.on_bridge_declared(bridge)
 
+    def connection(self, client: ClientSession) -> ManagedConnection | None:
+        """The object of a client's connection, if there is one."""
+        return self._connections.get(client)
+
+    def queue(self, queue: Queue) -> ManagedQueue | None:
+        """The object of a queue, if there is one."""
+        return self._queues.get(queue)
+
     def on_connected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
         connection = ManagedConnection(self._vhost, client, self._listening)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 
 from qmf.broker.connection_limits import ConnectionLimits
+from qmf.broker.nodes.observer import LastingSession
 
 if TYPE_CHECKING:
     from qmf.broker.access.control import FileAccessControl
@@ -30,6 +31,7 @@ class BrokerSetup:
         data_dir: its data folder, or None.
         access: its access control, or None.
         revokes: connections and links may end for lack of a right.
+        mqtt_sessions: of earlier runs; None without MQTT.
         certificate: returns its certificate as DER; None without TLS, or where it is not known.
     """
 
@@ -45,3 +47,4 @@ class BrokerSetup:
     access: FileAccessControl | None = None
     certificate: Callable[[], bytes] | None = None
     revokes: bool = False
+    mqtt_sessions: Sequence[LastingSession] | None = None

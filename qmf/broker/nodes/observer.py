@@ -142,6 +142,60 @@ class ClientLink(Hashable, Protocol):
         """Number and bytes of the messages that the client has received and not settled."""
 
 
+class LastingSession(Hashable, Protocol):
+    """A session that may outlive its connection, as those of MQTT. Compared by identity."""
+
+    @property
+    def client_id(self) -> str:
+        """What names its client."""
+
+    @property
+    def user(self) -> str:
+        """Whose it is."""
+
+    @property
+    def protocol(self) -> str:
+        """That of its last connection, as of `ClientInfo`; empty if it has had none in this run."""
+
+    @property
+    def durable(self) -> bool:
+        """It is there again after a restart."""
+
+    @property
+    def expiry(self) -> int:
+        """Seconds for which it is kept without a connection; the largest of 32 bits for ever."""
+
+    @property
+    def client(self) -> ClientSession | None:
+        """Its client; None while that is not connected."""
+
+    @property
+    def queue(self) -> Queue | None:
+        """That its messages wait in; None while there is none."""
+
+    @property
+    def will_topic(self) -> str:
+        """Where its will is published when its client is lost; empty without one."""
+
+    @property
+    def subscription_count(self) -> int:
+        """Number of its subscriptions."""
+
+    @property
+    def inflight(self) -> int:
+        """Messages that were sent to the client, and are not acknowledged to the end."""
+
+    @property
+    def unreleased(self) -> int:
+        """Messages from the client, whose identity is kept until it releases them."""
+
+    def disconnect(self, reason: str) -> None:
+        """Close the connection of the client, if there is one; the session stays for its expiry."""
+
+    def discard(self, reason: str) -> None:
+        """End the session; its client, if there is one, is disconnected before."""
+
+
 class PeerDomain(Hashable, Protocol):
     """Another broker, to which this one has links. Compared by identity."""
 
@@ -308,6 +362,18 @@ class BrokerObserver:
 
     def on_disconnected(self, client: ClientSession) -> None:
         """A client that had connected is gone; its links were reported before."""
+
+    def on_session_begun(self, session: LastingSession) -> None:
+        """A session has begun, or is there from an earlier run."""
+
+    def on_session_connected(self, session: LastingSession) -> None:
+        """The client of a session is connected."""
+
+    def on_session_disconnected(self, session: LastingSession) -> None:
+        """The client of a session is gone, and the session stays for now."""
+
+    def on_session_ended(self, session: LastingSession) -> None:
+        """A session is gone, and so is its queue; of its client, nothing more is reported."""
 
     def on_declared_again(self, node: Queue | Exchange, client: BrokerClient) -> None:
         """A client has asked to create a node that exists."""

@@ -27,13 +27,14 @@ from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.values import PacketType, ReasonCode, Version
 from qmf.broker.protocols.mqtt.machine import ConnectionMachine
 from qmf.broker.protocols.mqtt.mapping import packet_id_annotation
+from qmf.broker.protocols.mqtt.observed_session import SessionHolder
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.mqtt.publishing import RESERVED, PublishingEnd
 from qmf.broker.protocols.mqtt.reasons import REASONS
 from qmf.broker.protocols.mqtt.receiving import MAX_UNDER_WAY
 from qmf.broker.protocols.mqtt.sent_messages import SentMessageState, SentMessageTrigger
 from qmf.broker.protocols.mqtt.session import MqttSession, QueuedMessage
-from qmf.broker.protocols.mqtt.sessions import MqttSessions, SessionHolder
+from qmf.broker.protocols.mqtt.sessions import MqttSessions
 from qmf.broker.protocols.mqtt.subscribing import ClientConsumers
 from qmf.broker.protocols.mqtt.will import PendingWill
 from qmf.broker.refusal import Reason, Refusal

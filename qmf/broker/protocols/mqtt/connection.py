@@ -153,6 +153,12 @@ class MqttConnection(asyncio.Protocol):
 
     # SessionHolder
 
+    @property
+    def will_topic(self) -> str:
+        """See `SessionHolder`."""
+        will = self.machine.will
+        return "" if will is None else will.topic
+
     def end(self, code: ReasonCode, reason: str) -> None:
         """Close the connection, and give up its session at once.
 

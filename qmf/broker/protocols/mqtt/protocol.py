@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from qmf.broker.logins import Logins
+from qmf.broker.nodes.observer import LastingSession
 from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.mqtt.connection import MqttConnection
 from qmf.broker.protocols.mqtt.options import MqttOptions
@@ -56,6 +57,11 @@ class MqttProtocol:
             certificate=self._certificate,
             shutting_down=lambda: self._closing,
         )
+
+    @property
+    def observed_sessions(self) -> Sequence[LastingSession]:
+        """All sessions, as observers see them."""
+        return self._sessions.observed
 
     def close(self) -> None:
         """The broker ends: clients learn that, and no session ends by its time any more."""

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Protocol
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.arguments import MQTT_SESSION
 from qmf.broker.nodes.exchanges import Exchange, MqttExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration
-from qmf.broker.nodes.observer import ClientSession
 from qmf.broker.nodes.settings import ExchangeSettings
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.broker.protocols.mqtt.client_counts import ClientCounts
 from qmf.broker.protocols.mqtt.codec.values import ReasonCode
+from qmf.broker.protocols.mqtt.observed_session import ObservedSession, SessionHolder
 from qmf.broker.protocols.mqtt.records import SessionRecords, StoredWill
 from qmf.broker.protocols.mqtt.retained import RetainedMessages
 from qmf.broker.protocols.mqtt.session import FOR_EVER, MqttSession, SharedQueues, sent_entries
@@ -30,13 +29,6 @@ log = logging.getLogger("qmf.broker")
 
 class SessionInUse(Exception):
     """Another user has the session."""
-
-
-class SessionHolder(ClientSession, Protocol):
-    """The connection of a session's client."""
-
-    def end(self, code: ReasonCode, reason: str) -> None:
-        """Close it; its session is given up at once."""
 
 
 class MqttSessions:
@@ -69,12 +61,18 @@ class MqttSessions:
         self.expired = 0
         self._shared = SharedQueues(operations)
         self._sessions: dict[str, MqttSession] = {}
-        self._connections: dict[MqttSession, SessionHolder] = {}
+        #: Of all sessions, as observers see them.
+        self._observed: dict[MqttSession, ObservedSession] = {}
         self.system = SystemTopics(self, sys_interval)
         self._restore()
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+    @property
+    def observed(self) -> Sequence[ObservedSession]:
+        """All of them, as observers see them."""
+        return list(self._observed.values())
 
     @property
     def exchange(self) -> Exchange:
@@ -100,7 +98,7 @@ class MqttSessions:
     def holder(self, client_id: str, user: str) -> SessionHolder | None:
         """The connection that a client would take the session over from; None for none."""
         found = self._sessions.get(client_id)
-        return None if found is None or found.user != user else self._connections.get(found)
+        return None if found is None or found.user != user else self._observed[found].client
 
     def open(
         self, client_id: str, user: str, expiry: int, connection: SessionHolder, *, clean: bool
@@ -119,7 +117,7 @@ class MqttSessions:
         if found is not None:
             if found.user != user:
                 raise SessionInUse(f"the session {client_id!r} belongs to another user")
-            if (older := self._connections.get(found)) is not None:
+            if (older := self._observed[found].client) is not None:
                 older.end(ReasonCode.SESSION_TAKEN_OVER, "another connection has taken over the session")
             found = self._sessions.get(client_id)  # it may have ended with its connection
         if found is not None and (clean or not found.is_whole(self.exchange)):
@@ -127,14 +125,16 @@ class MqttSessions:
             found = None
         if found is None:
             session = MqttSession(client_id, user, expiry, self.operations, self.records, self._shared)
-            self._sessions[client_id] = session
+            self._add(session)
         else:
             session = found
             session.stop_timers()
             session.will = None
             session.expiry = expiry
-        self._connections[session] = connection
         session.save()
+        observed = self._observed[session]
+        observed.connect(connection)
+        self._registry.observer.on_session_connected(observed)
         return session, found is not None
 
     def close(self, session: MqttSession, expiry: int, will: PendingWill | None) -> None:
@@ -145,7 +145,6 @@ class MqttSessions:
             expiry: seconds for which it is kept.
             will: to be published; None for nothing.
         """
-        self._connections.pop(session, None)
         if session.ended:
             if will is not None:
                 will.send()
@@ -157,7 +156,15 @@ class MqttSessions:
         if expiry != session.expiry:
             session.expiry = expiry
             session.save()
+        observed = self._observed[session]
+        observed.on_disconnected()
+        self._registry.observer.on_session_disconnected(observed)
         self._begin_waiting(session)
+
+    def _add(self, session: MqttSession) -> None:
+        self._sessions[session.client_id] = session
+        observed = self._observed[session] = ObservedSession(session, self.end)
+        self._registry.observer.on_session_begun(observed)
 
     def _begin_waiting(self, session: MqttSession) -> None:
         """The session has no client: its time begins, and that of its will."""
@@ -175,6 +182,8 @@ class MqttSessions:
         if self._sessions.get(session.client_id) is session:
             del self._sessions[session.client_id]
         session.end()
+        if (observed := self._observed.pop(session, None)) is not None:
+            self._registry.observer.on_session_ended(observed)
 
     def _expire(self, session: MqttSession) -> None:
         """The time of a session has passed."""
@@ -200,10 +209,10 @@ class MqttSessions:
             session = MqttSession(
                 stored.client_id, stored.user, stored.expiry, self.operations, self.records, self._shared
             )
-            self._sessions[stored.client_id] = session
+            session.durable = True
+            self._add(session)
             for subscription in stored.subscriptions:
                 session.restore(subscription)
-            session.durable = True
             session.received.update(stored.received)
             for packet_id in stored.released:
                 session.sent.restore(packet_id, None)

@@ -23,6 +23,7 @@ class PendingWill:
 
     Attributes:
         delay: seconds for which it waits when its client is lost.
+        topic: where it is published.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class PendingWill:
             retained, records: of the broker.
         """
         self.delay: int = will.properties.get(PacketProperty.WILL_DELAY, 0)
+        self.topic = will.topic
         self._will = will
         self._publisher = publisher
         self._exchange = exchange

@@ -30,6 +30,7 @@ from qmf.broker.protocols.stomp.destinations import (
 from qmf.broker.protocols.stomp.frames import Frame, StompVersion
 from qmf.broker.protocols.stomp.mapping import InvalidHeader, encode_stored
 from qmf.broker.protocols.stomp.options import StompOptions
+from qmf.broker.protocols.stomp.sending import StompSender
 from qmf.broker.protocols.stomp.subscription import AckMode, FrameSender, StompSubscription, StompSubscriptionTerms
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
@@ -62,6 +63,8 @@ class StompClient:
         operations: Operations,
         clients: ClientSessions,
         options: StompOptions,
+        session_id: str,
+        client_id: str,
     ) -> None:
         """Make what a client has that was let in.
 
@@ -70,6 +73,8 @@ class StompClient:
             principal: the client.
             operations, clients: of the broker.
             options: see there.
+            session_id: that the broker has named to the client.
+            client_id: for its durable subscriptions; empty without them.
         """
         self._connection = connection
         self._principal = principal
@@ -80,6 +85,8 @@ class StompClient:
         self._publisher = operations.publisher(principal)
         self._coordinator = Coordinator(self._registry)
         self._counts = TransactionCounts()
+        self._client_id = client_id
+        self._sender = StompSender(session_id, connection.info.container, self._counts)
         #: Of the broker, by the names that the client has chosen.
         self._transactions: dict[str, bytes] = {}
         self._subscriptions: dict[str, StompSubscription] = {}
@@ -93,6 +100,7 @@ class StompClient:
         #: Receipts in the order of their frames, and whether what they confirm is done.
         self._receipts: deque[tuple[str, list[bool]]] = deque()
         self._disconnecting = self._left = False
+        self._registry.observer.on_attached(connection, self._sender)
 
     def on_frame(self, frame: Frame) -> None:
         """The client has sent something.
@@ -147,6 +155,7 @@ class StompClient:
         self._coordinator.roll_back(list(self._transactions.values()))
         for id in list(self._subscriptions):
             self._end_subscription(id)
+        self._registry.observer.on_detached(self._connection, self._sender)
         for queue in self._temporary.values():
             if self._registry.queue(queue.name) is queue:
                 self._operations.delete_owned(BROKER, queue)
@@ -190,6 +199,7 @@ class StompClient:
     # Sending
 
     def _send(self, frame: Frame) -> None:
+        self._sender.transfers += 1
         destination = read_destination(_required_header(frame, "destination"), frame.headers, "destination-type")
         node, key = self._node(destination)
         reply_to = frame.headers.get("reply-to")
@@ -344,10 +354,9 @@ class StompClient:
         name = headers.get("durable-subscription-name")
         if not name:
             return None
-        container = self._connection.info.container
-        if not container:
+        if not self._client_id:
             raise CommandFailed("a durable subscription needs the header client-id of CONNECT")
-        return f"{container}.{name}"
+        return f"{self._client_id}.{name}"
 
     def _unsubscribe(self, frame: Frame) -> None:
         headers = frame.headers

@@ -237,12 +237,13 @@ class StompConnection(asyncio.Protocol):
         connect = self._connect
         if connect is None or self._closing:
             return
+        client_id, session_id = connect.headers.get("client-id", ""), str(uuid.uuid4())
         self._info = ClientInfo(
             self._info.address,
-            connect.headers.get("client-id", ""),
+            client_id or session_id,
             result.user,
             mechanism,
-            {},
+            {"heart-beat": connect.headers.get("heart-beat", "0,0")},
             f"STOMP {self.version.value}",
             groups=result.groups,
             token_end=result.token_end,
@@ -256,8 +257,10 @@ class StompConnection(asyncio.Protocol):
         self._reader.max_frame = self._options.max_frame
         if self._transport is not None and not self._paused:
             self._transport.resume_reading()
-        self._client = StompClient(self, Principal.of(self), self._operations, self._clients, self._options)
-        headers = [("version", self.version.value), ("session", str(uuid.uuid4())), ("server", f"qmf/{__version__}")]
+        self._client = StompClient(
+            self, Principal.of(self), self._operations, self._clients, self._options, session_id, client_id
+        )
+        headers = [("version", self.version.value), ("session", session_id), ("server", f"qmf/{__version__}")]
         if self.version is not StompVersion.V1_0:
             headers.append(("heart-beat", f"{self._options.heartbeat},{self._options.heartbeat}"))
             self._begin_heartbeats(connect)

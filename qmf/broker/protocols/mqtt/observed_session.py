@@ -1,0 +1,116 @@
+"""A session of MQTT as observers of the broker see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from qmf.broker.nodes.observer import ClientSession
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.protocols.mqtt.codec.values import ReasonCode
+from qmf.broker.protocols.mqtt.session import MqttSession
+
+
+class SessionHolder(ClientSession, Protocol):
+    """The connection of a session's client."""
+
+    @property
+    def will_topic(self) -> str:
+        """Where the will of the client is published; empty without one."""
+
+    def end(self, code: ReasonCode, reason: str) -> None:
+        """Close it; its session is given up at once."""
+
+
+class ObservedSession:
+    """A session, with the connection of its client; a `LastingSession`.
+
+    Attributes:
+        session: it.
+        protocol: see `LastingSession`.
+    """
+
+    def __init__(self, session: MqttSession, end: Callable[[MqttSession], None]) -> None:
+        """Begin without a connection.
+
+        Args:
+            session: it.
+            end: ends it.
+        """
+        self.session = session
+        self.protocol = ""
+        self._holder: SessionHolder | None = None
+        self._end = end
+
+    def connect(self, holder: SessionHolder) -> None:
+        """The client is connected."""
+        self._holder = holder
+        self.protocol = holder.info.protocol
+
+    def on_disconnected(self) -> None:
+        """The client is gone."""
+        self._holder = None
+
+    # LastingSession
+
+    @property
+    def client_id(self) -> str:
+        """See `LastingSession`."""
+        return self.session.client_id
+
+    @property
+    def user(self) -> str:
+        """See `LastingSession`."""
+        return self.session.user
+
+    @property
+    def durable(self) -> bool:
+        """See `LastingSession`."""
+        return self.session.durable
+
+    @property
+    def expiry(self) -> int:
+        """See `LastingSession`."""
+        return self.session.expiry
+
+    @property
+    def client(self) -> SessionHolder | None:
+        """See `LastingSession`."""
+        return self._holder
+
+    @property
+    def queue(self) -> Queue | None:
+        """See `LastingSession`."""
+        return self.session.queue
+
+    @property
+    def will_topic(self) -> str:
+        """See `LastingSession`: that of the client, or the one that waits for its delay."""
+        if self._holder is not None:
+            return self._holder.will_topic
+        return "" if self.session.will is None else self.session.will.topic
+
+    @property
+    def subscription_count(self) -> int:
+        """See `LastingSession`."""
+        return len(self.session.subscriptions)
+
+    @property
+    def inflight(self) -> int:
+        """See `LastingSession`."""
+        return len(self.session.sent)
+
+    @property
+    def unreleased(self) -> int:
+        """See `LastingSession`."""
+        return len(self.session.received)
+
+    def disconnect(self, reason: str) -> None:
+        """See `LastingSession`."""
+        if self._holder is not None:
+            self._holder.end(ReasonCode.ADMINISTRATIVE_ACTION, reason)
+
+    def discard(self, reason: str) -> None:
+        """See `LastingSession`."""
+        self.disconnect(reason)
+        self._end(self.session)
