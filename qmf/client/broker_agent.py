@@ -176,6 +176,15 @@ class BrokerAgent(Closable):
         """The session with this key."""
         return self._find_named(objects.Session, oid)
 
+    def getAllMqttSessions(self) -> list[objects.MqttSession]:
+        """Sessions of MQTT; none of a broker without it."""
+        return self._all(objects.MqttSession)
+
+    def getMqttSession(self, clientId: str) -> objects.MqttSession | None:
+        """The session of MQTT with this client identifier."""
+        content = self.find(f"{objects.MQTT_PACKAGE}:{objects.MqttSession.class_name}:{clientId}")
+        return None if content is None else objects.MqttSession(self, content)
+
     def getAllSubscriptions(self) -> list[objects.Subscription]:
         """Consumers of queues."""
         return self._all(objects.Subscription)

@@ -12,6 +12,7 @@ from qmf.errors import NotFoundError, ProtocolError
 from qmf.views.internal import has_own_values
 
 PACKAGE = "org.apache.qpid.broker"
+MQTT_PACKAGE = "qmf.mqtt"
 
 
 class Manager(Protocol):
@@ -142,6 +143,28 @@ class Session(BrokerObject):
     """A session of a connection."""
 
     class_name = "session"
+
+
+class MqttSession(BrokerObject):
+    """A session of MQTT, whether or not its client is connected."""
+
+    class_name = "mqttsession"
+
+    def disconnect(self) -> None:
+        """Close the connection of the client; the session stays for its expiry.
+
+        Raises:
+            QmfError: as the methods of `BrokerAgent`.
+        """
+        self.broker.call("disconnect", {}, self.getObjectId())
+
+    def end(self) -> None:
+        """End the session with its queue.
+
+        Raises:
+            QmfError: as the methods of `BrokerAgent`.
+        """
+        self.broker.call("end", {}, self.getObjectId())
 
 
 class Subscription(BrokerObject):

@@ -12,6 +12,9 @@ from qmf.schema import TYPES, ClassSchema
 from qmf.views.fields import ObjectField
 from qmf.views.internal import BROKER_PACKAGE
 
+#: Of the classes of MQTT.
+MQTT_PACKAGE = "qmf.mqtt"
+
 #: The statistics that matter, by class in lower case.
 _IMPORTANT: Mapping[str, Sequence[str]] = {
     "broker": ("queueCount", "msgDepth", "msgTotalEnqueues", "msgTotalDequeues"),
@@ -26,6 +29,8 @@ _IMPORTANT: Mapping[str, Sequence[str]] = {
 
 def important_values(schema: ClassSchema) -> Sequence[str]:
     """The statistics of a class of brokers that operators look for; none for others."""
+    if schema.package == MQTT_PACKAGE:
+        return ("subscriptions", "queued", "inflight")
     return _IMPORTANT.get(schema.name.lower(), ()) if schema.package == BROKER_PACKAGE else ()
 
 
@@ -111,6 +116,18 @@ CONNECTION_FIELDS: Sequence[NodeField] = (
     NodeField("", "", FieldKind.IDLE, published="idle"),
     NodeField("msgIn", "msgsFromClient"),
     NodeField("msgOut", "msgsToClient"),
+)
+MQTT_SESSION_FIELDS: Sequence[NodeField] = (
+    NodeField("client", "clientId", FieldKind.NAME),
+    NodeField("user", "user", FieldKind.TEXT, shortens=True),
+    NodeField("version", "version", FieldKind.TEXT, spare=True),
+    NodeField("conn", "connected", FieldKind.FLAG, spare=False),
+    NodeField("dur", "durable", FieldKind.FLAG),
+    NodeField("expiry", "expiry", FieldKind.IDENTIFIER, spare=True),
+    NodeField("subs", "subscriptions"),
+    NodeField("queued", "queued"),
+    NodeField("inflight", "inflight"),
+    NodeField("will", "willTopic", FieldKind.TEXT, shortens=True, spare=True),
 )
 
 

@@ -34,6 +34,7 @@ VIEWS = {
     "exchanges": "exchanges, with totals of messages",
     "connections": "connections of clients",
     "subscriptions": "subscriptions, with their queues",
+    "mqtt": "sessions of MQTT, also of clients that are away",
 }
 _LETTERS = {
     "g": "overview",

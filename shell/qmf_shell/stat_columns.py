@@ -6,8 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from qmf.views.broker_fields import CONNECTION_FIELDS, EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
+from qmf.views.broker_fields import (
+    CONNECTION_FIELDS,
+    EXCHANGE_FIELDS,
+    MQTT_PACKAGE,
+    MQTT_SESSION_FIELDS,
+    QUEUE_FIELDS,
+    FieldKind,
+    NodeField,
+)
 from qmf.views.cells import Cell, CellForm, Duration, Quantity
+from qmf.views.internal import BROKER_PACKAGE
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf_shell.results.result import Role, TableColumn
 
@@ -100,10 +109,30 @@ _SUBSCRIPTIONS = (
 )
 #: Classes of subscriptions in AMQP 0-10 and in AMQP 1.0. A broker without AMQP 1.0 lacks the second one.
 SUBSCRIPTION_CLASSES = ("subscription", "outgoing")
-#: Views with the classes of their rows; the first class is one that every qpidd has.
-VIEW_COLUMNS: Mapping[str, tuple[Sequence[str], Sequence[ViewColumn]]] = {
-    "queues": (("queue",), _node_columns(QUEUE_FIELDS)),
-    "exchanges": (("exchange",), _node_columns(EXCHANGE_FIELDS)),
-    "connections": (("connection",), _node_columns(CONNECTION_FIELDS)),
-    "subscriptions": (SUBSCRIPTION_CLASSES, _SUBSCRIPTIONS),
+
+
+@attrs.frozen
+class StatView:
+    """A view that lists objects.
+
+    Attributes:
+        classes: names of their classes; an agent that has some of these objects has the first one.
+        columns: of the view.
+        package: of the classes.
+        title: what a row is; by default the name of the first class.
+    """
+
+    classes: Sequence[str]
+    columns: Sequence[ViewColumn]
+    package: str = BROKER_PACKAGE
+    title: str = attrs.field(default=attrs.Factory(lambda self: self.classes[0], takes_self=True))
+
+
+#: By the names of `qmf_shell.stat.VIEWS`. Every qpidd has the first class of those in its package.
+STAT_VIEWS: Mapping[str, StatView] = {
+    "queues": StatView(("queue",), _node_columns(QUEUE_FIELDS)),
+    "exchanges": StatView(("exchange",), _node_columns(EXCHANGE_FIELDS)),
+    "connections": StatView(("connection",), _node_columns(CONNECTION_FIELDS)),
+    "subscriptions": StatView(SUBSCRIPTION_CLASSES, _SUBSCRIPTIONS),
+    "mqtt": StatView(("mqttsession",), _node_columns(MQTT_SESSION_FIELDS), MQTT_PACKAGE, "MQTT session"),
 }

@@ -32,7 +32,7 @@ from qmf_shell.session.backend import AgentRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.own_objects import own_note
-from qmf_shell.stat_columns import SUBSCRIPTION_CLASSES, VIEW_COLUMNS, ViewColumn
+from qmf_shell.stat_columns import STAT_VIEWS, SUBSCRIPTION_CLASSES, StatView
 
 #: The package of qpidd's own classes.
 PACKAGE = "org.apache.qpid.broker"
@@ -82,22 +82,20 @@ def stat_view(
         case "classes":
             return _arrange(_classes(context), sort, increasing, limit)
         case _:
-            names, fields = VIEW_COLUMNS[view]
-            return _arrange(_table(context, names, fields), sort, increasing, limit)
+            return _arrange(_table(context, STAT_VIEWS[view]), sort, increasing, limit)
 
 
-def _objects(context: Context, name: str, *more: str) -> Sequence[ObjectView]:
+def _objects(context: Context, name: str, *more: str, package: str = PACKAGE) -> Sequence[ObjectView]:
     """All objects of a class that must exist, and of further classes, ordered by index."""
     classes = context.classes()
     try:
-        keys = find_classes(classes, f"{PACKAGE}:{name}")
+        keys = find_classes(classes, f"{package}:{name}")
     except NotFoundError:
         brokers = _connected_urls(context)
         be = "is" if len(brokers) == 1 else "are"
-        raise UnmanagedError(
-            f"{listing(brokers, 'and')} {be} not managed by QMF: no agent has the class {PACKAGE}:{name}"
-        ) from None
-    keys += [key for key in classes if key.package == PACKAGE and key.name in more]
+        what = f"{be} not managed by QMF" if package == PACKAGE else "have nothing of this view"
+        raise UnmanagedError(f"{listing(brokers, 'and')} {what}: no agent has the class {package}:{name}") from None
+    keys += [key for key in classes if key.package == package and key.name in more]
     return sorted(context.objects(class_names(keys)), key=lambda item: natural_key(item.identity.index))
 
 
@@ -106,16 +104,16 @@ def _connected_urls(context: Context) -> list[str]:
     return [item.url for item in context.backend.statuses if item.connected]
 
 
-def _table(context: Context, names: Sequence[str], fields: Sequence[ViewColumn]) -> Table:
-    name = names[0]
-    objects = _objects(context, *names)
+def _table(context: Context, view: StatView) -> Table:
+    name, fields, package = view.title, view.columns, view.package
+    objects = _objects(context, *view.classes, package=package)
     several = len(context.backend.statuses) > 1
     columns = [item.column for item in fields]
     rows = [tuple(item.value(one) for item in fields) for one in objects]
     if several:
         columns.append(TableColumn("broker", Role.FAINT, shortens=True))
         rows = [(*row, one.identity.key.broker) for row, one in zip(rows, objects, strict=True)]
-    hidden = context.left_out_rows((PACKAGE, one) for one in names)
+    hidden = context.left_out_rows((package, one) for one in view.classes)
     return Table(
         tuple(columns),
         tuple(rows),

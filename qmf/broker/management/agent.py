@@ -86,17 +86,20 @@ class ManagementAgent:
         objects.publish_existing(process, setup)
         self._before = registry.observer
         events = EventPublisher(self._agent, registry, setup.listening)
-        observers: list[BrokerObserver] = [self._before, objects, events]
-        if setup.mqtt_sessions is not None:
-            # Imported here, so that a broker without MQTT does not load it.
-            from qmf.broker.management import mqtt_objects
+        sessions = self._publish_sessions(setup, objects)
+        registry.observer = BrokerObservers(self._before, objects, events, *sessions)
 
-            self._agent.register(*mqtt_objects.CLASSES, *mqtt_objects.EVENTS)
-            sessions = mqtt_objects.MqttSessionPublisher(self._agent, self._sampler, objects, setup.listening)
-            for session in setup.mqtt_sessions:
-                sessions.on_session_begun(session)
-            observers.append(sessions)
-        registry.observer = BrokerObservers(*observers)
+    def _publish_sessions(self, setup: BrokerSetup, objects: ObjectPublisher) -> list[BrokerObserver]:
+        if setup.mqtt_sessions is None:
+            return []
+        # Imported here, so that a broker without MQTT does not load it.
+        from qmf.broker.management import mqtt_objects
+
+        self._agent.register(*mqtt_objects.CLASSES, *mqtt_objects.EVENTS)
+        publisher = mqtt_objects.MqttSessionPublisher(self._agent, self._sampler, objects, setup.listening)
+        for session in setup.mqtt_sessions:
+            publisher.on_session_begun(session)
+        return [publisher]
 
     async def start(self) -> None:
         """Announce the agent to consoles."""

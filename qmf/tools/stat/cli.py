@@ -37,7 +37,8 @@ _USAGE = """qpid-stat -g [options]
        qpid-stat -q [options] [queue-name]
        qpid-stat -u [options]
        qpid-stat -m [options]
-       qpid-stat --acl [options]"""
+       qpid-stat --acl [options]
+       qpid-stat --mqtt [options]"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -54,6 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     for letter, (name, text) in _FLAGS.items():
         shown.add_argument(f"-{letter}", f"--{name}", dest="view", action="store_const", const=name, help=text)
     shown.add_argument("--acl", dest="view", action="store_const", const="acl", help="Show Access Control List Stats")
+    shown.add_argument("--mqtt", dest="view", action="store_const", const="mqtt", help="Show MQTT Sessions")
     display = parser.add_argument_group("Display Options")
     add = display.add_argument
     add("-S", "--sort-by", metavar="<colname>", help="sort by this column, the largest first")
@@ -76,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_intermixed_args(argv)
     check_connection_options(parser, options)
     if options.view is None:
-        parser.error("one of these options is needed: -g, -c, -e, -q, -u, -m, --acl")
+        parser.error("one of these options is needed: -g, -c, -e, -q, -u, -m, --acl, --mqtt")
     if options.queue is not None and options.view != "queues":
         parser.error(f"{options.queue!r}: only -q takes the name of a queue")
     return run_tool(lambda: _run(options))

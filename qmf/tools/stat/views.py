@@ -15,6 +15,7 @@ from qmf.tools.tables import CellFormat, Row, TextColumn, format_cell
 from qmf.views.broker_fields import (
     CONNECTION_FIELDS,
     EXCHANGE_FIELDS,
+    MQTT_SESSION_FIELDS,
     QUEUE_FIELDS,
     TOTAL_FIELDS,
     FieldKind,
@@ -66,6 +67,11 @@ def general(broker: BrokerAgent) -> list[View]:
 def connections(broker: BrokerAgent) -> list[View]:
     """Connections of clients."""
     return [_nodes("Connections", CONNECTION_FIELDS, broker.getAllConnections(), _broker(broker).getUpdateTime())]
+
+
+def mqtt_sessions(broker: BrokerAgent) -> list[View]:
+    """Sessions of MQTT, with the client that is connected and without."""
+    return [_nodes("MQTT Sessions", MQTT_SESSION_FIELDS, broker.getAllMqttSessions())]
 
 
 def exchanges(broker: BrokerAgent) -> list[View]:
@@ -234,10 +240,11 @@ VIEWS: Mapping[str, Callable[[BrokerAgent], list[View]]] = {
     "queues": queues,
     "subscriptions": subscriptions,
     "memory": memory,
+    "mqtt": mqtt_sessions,
     "acl": acl,
 }
 #: Views whose rows can be sorted and limited.
-SORTABLE = ("connections", "exchanges", "queues", "subscriptions")
+SORTABLE = ("connections", "exchanges", "mqtt", "queues", "subscriptions")
 
 
 def arrange(view: View, sort_by: str | None, *, increasing: bool, limit: int | None) -> View:
