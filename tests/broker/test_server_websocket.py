@@ -8,12 +8,15 @@ import sys
 import pytest
 import trustme
 import websockets
+from support.shelf import store_agent
+from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.broker.listener import ListenError
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.bus import AmqpBus
 from qmf.bus.websocket import WebSocketMissing
+from qmf.console.aio import Client, EventRaised
 from qmf.errors import ConnectError
 from qmf.messaging import aio
 
@@ -93,3 +96,21 @@ async def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "websockets.protocol", None)
     with pytest.raises(WebSocketMissing):
         await Broker(port=0, ws_port=0).start()
+
+
+async def test_an_agent_and_a_console() -> None:
+    """QMF itself passes over WebSocket: both ends are found, queried and called there, and see events."""
+    async with Broker(port=0, ws_port=0) as broker:
+        assert broker.ws_url is not None
+        raised: list[str] = []
+        async with store_agent(broker.ws_url) as agent, Client(broker.ws_url, settle=0.0) as console:
+            agent.on("shelf", "add", lambda obj, count, at: {"total": count + 1})
+            console.listen(
+                lambda seen: raised.append(str(seen.event.class_key)) if isinstance(seen, EventRaised) else None
+            )
+            await console.locate(settle=0.0)
+            await until(lambda: console.agents, "the agent")
+            (shelf,) = [item for item in await console.objects("shelf") if item.values["name"] == "a/1"]
+            assert (await shelf.call("add", count=4))["total"] == 5
+            agent.raise_event("sale", shelf="a/1", count=1)
+            await until(lambda: any("sale" in text for text in raised), "the event")
