@@ -110,7 +110,7 @@ async def test_an_agent_and_a_console() -> None:
             )
             await console.locate(settle=0.0)
             await until(lambda: console.agents, "the agent")
-            (shelf,) = [item for item in await console.objects("shelf") if item.values["name"] == "a/1"]
+            (shelf,) = [item for item in await console.objects("shelf") if item["name"] == "a/1"]
             assert (await shelf.call("add", count=4))["total"] == 5
             agent.raise_event("sale", shelf="a/1", count=1)
             await until(lambda: any("sale" in text for text in raised), "the event")

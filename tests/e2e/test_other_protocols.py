@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -147,7 +148,7 @@ async def test_by_the_web_server(broker: EmbeddedBroker) -> None:
     app = create_application(web_options(target=BrokerTarget.of(broker.url)), pages=False)
     with closing(client.sock):
         async with called(app) as http:
-            found = []
+            found: list[Any] = []
             while not found:
                 answer = await http.get(f"{API}/objects?class=mqttsession")
                 assert answer.status_code == 200, answer.text
