@@ -6,7 +6,7 @@ import time
 
 import attrs
 
-from qmf.errors import QmfError
+from qmf.errors import QmfError, RemoteError
 from qmf.tools.route.options import UNLIMITED
 from qmf.tools.route.places import BrokerPlace
 from qmf.tools.route.routed_broker import BridgeView, LinkView, RoutedBroker
@@ -73,6 +73,18 @@ class RouteSpec:
             and bridge.flag("srcIsLocal") == src_local
         )
 
+    def names(self, bridge: BridgeView, *, src_local: bool) -> bool:
+        """A route of a broker is the one that is to be deleted: the command line has no source of exchanges for it,
+        and no key of queues, so these may be others."""
+        same = bridge.text("src") == self.src if self.queue else bridge.text("key") == self.key
+        return (
+            same
+            and bridge.text("dest") == self.dest
+            and bridge.flag("srcIsQueue") == self.queue
+            and bridge.flag("dynamic") == self.dynamic
+            and bridge.flag("srcIsLocal") == src_local
+        )
+
 
 class RouteChanges:
     """Changes the links and routes of one broker."""
@@ -116,13 +128,13 @@ class RouteChanges:
         if link is None:
             raise RouteError("Link not found")
         self._broker.close(link)
-        self._say(f"The link to {link.place} is deleted")
+        self._say("Close method returned: 0 OK")
 
     def add_route(self, other: BrokerPlace, route: RouteSpec, mechanism: str = "") -> None:
         """Add a route, and a link for it if there is none.
 
         Raises:
-            RouteError: there is such a route, or the link cannot be had.
+            RouteError: there is such a route, the link cannot be had, or is not durable and the route shall be.
             QmfError: as the methods of `BrokerAgent`.
         """
         options = self._options
@@ -134,6 +146,8 @@ class RouteChanges:
             if options.quiet:
                 return
             raise RouteError(f"Duplicate Route - ignoring: {route.dest}({route.key or route.src})")
+        if options.durable and not link.values.get("durable"):
+            raise RouteError("Can't create a durable route on a non-durable link")
         self._say("Creating inter-broker binding...")
         # The name of the link is not first: that may begin with "qpid.", as only the broker's own names do.
         name = f"{route.dest}:{route.key or route.src}:{link.name}:{route.queue}:{options.src_local}"
@@ -154,7 +168,7 @@ class RouteChanges:
         if options.max_hops is not None:
             properties["max_hops"] = options.max_hops
         self._broker.agent.create("bridge", name, properties)
-        self._say("The route is created")
+        self._say("Bridge method returned: 0 OK")
 
     def delete_route(self, other: BrokerPlace, route: RouteSpec) -> None:
         """Delete a route, and its link, if that has no other one and the options say so.
@@ -169,7 +183,7 @@ class RouteChanges:
             if options.quiet:
                 return
             raise RouteError(f"No link found from {other} to {broker.place}")
-        found = broker.bridge_on(link, lambda item: route.is_of(item, src_local=options.src_local))
+        found = broker.bridge_on(link, lambda item: route.names(item, src_local=options.src_local))
         if found is None:
             if options.quiet:
                 return
@@ -181,14 +195,29 @@ class RouteChanges:
             broker.close(link)
 
     def flush(self) -> None:
-        """Delete all routes, and all links if the options say so."""
-        for link, bridge in list(self._broker.routes()):
-            self._broker.close(bridge)
-            self._say(f"Deleting Bridge: {link.place} {bridge.text('dest')} {bridge.text('key')}... Ok")
+        """Delete all routes, and all links if the options say so; one that cannot be deleted stops no other.
+
+        Raises:
+            RouteError: some could not be deleted; each was named.
+        """
+        left = [
+            self._flush(bridge, f"Bridge: {link.place} {bridge.text('dest')} {bridge.text('key')}")
+            for link, bridge in list(self._broker.routes())
+        ]
         if self._options.del_empty_link:
-            for link in self._broker.links():
-                self._broker.close(link)
-                self._say(f"Deleting Link: {link.place}... Ok")
+            left += [self._flush(link, f"Link: {link.place}") for link in self._broker.links()]
+        if any(left):
+            raise RouteError(f"{sum(left)} of {len(left)} links and routes are not deleted")
+
+    def _flush(self, item: LinkView | BridgeView, what: str) -> bool:
+        """Delete a link or a route. Returns whether it is still there."""
+        try:
+            self._broker.close(item)
+        except RemoteError as error:
+            print(f"Deleting {what}... Error: {error}")
+            return True
+        self._say(f"Deleting {what}... Ok")
+        return False
 
     def _check_link(self, other: BrokerPlace) -> LinkView:
         """The link, as soon as it is up, or after a while."""

@@ -10,8 +10,10 @@ import pytest
 
 from qmf.broker import EmbeddedBroker
 from qmf.client import BrokerAgent
+from qmf.errors import RemoteError
 from qmf.messaging import Connection, Message
 from qmf.tools.route.cli import main
+from qmf.tools.route.routed_broker import BridgeView, LinkView, RoutedBroker
 
 #: Runs the tool, which must succeed; the lines that it prints.
 Run: TypeAlias = Callable[..., list[str]]
@@ -165,7 +167,7 @@ def test_links(run: Run, fails: Fails, places: list[str]) -> None:
     assert f"{host:<16}{port:<8}tcp          N     Operational" in lines
     assert any(line.startswith("localhost       1       tcp          Y     ") for line in lines)
     assert fails("link", "del", one, "localhost:2") == "Failed: Link not found\n"
-    assert run("-v", "link", "del", one, two) == [f"The link to {two} is deleted"]
+    assert run("-v", "link", "del", one, two) == ["Close method returned: 0 OK"]
     assert len(run("link", "list", one)) == 4
 
 
@@ -254,25 +256,36 @@ def test_addresses_that_are_none(fails: Fails) -> None:
     assert "port" in fails("link", "list", "localhost:x")
 
 
-@pytest.mark.slow
-def test_the_tree_of_the_manual(run: Run) -> None:
-    """Eight brokers in two tiers, of which each is reached from each."""
-    pairs = [(1, 2), (3, 2), (4, 2), (2, 5), (5, 6), (6, 7), (6, 8)]
-    with ExitStack() as stack:
-        places = dict(enumerate(start(8, stack, exchange="fed.topic"), 1))
-        for one, two in pairs:
-            run("-q", "dynamic", "add", places[one], places[two], "fed.topic")
-            run("-q", "dynamic", "add", places[two], places[one], "fed.topic")
-        for number in (1, 8):
-            bind(places[number], "fed.topic", "k")
-        for number in set(places) - {1, 8}:
-            bound(places[number], "k")
-        bound(places[1], "k")
-        bound(places[8], "k")
-        publish(places[4], "fed.topic/k", "from 4")
-        publish(places[1], "fed.topic/k", "from 1")
-        assert sorted(str(take(places[8])) for _ in range(2)) == ["from 1", "from 4"]
-        assert sorted(str(take(places[1])) for _ in range(2)) == ["from 1", "from 4"]
-        lines = run("route", "map", places[3])
-        assert len([line for line in lines if line.endswith("... Ok")]) == 8
-        assert len([line for line in lines if " <=> " in line]) == len(pairs)
+def test_what_is_deleted_has_no_source_or_key_on_the_command_line(run: Run, places: list[str]) -> None:
+    """Routes that were not created by the tool are deleted by it as well."""
+    one, two = places
+    run("link", "add", one, two)
+    with BrokerAgent.connect(one, timeout=30) as agent:
+        link = agent.list("link")[0]["name"]
+        agent.create("bridge", "a", {"link": link, "src": "amq.direct", "dest": "amq.topic", "key": "k"})
+        agent.create("bridge", "b", {"link": link, "src": "q", "dest": "amq.topic", "key": "k", "srcIsQueue": True})
+    run("route", "del", one, two, "amq.topic", "k")
+    run("queue", "del", one, two, "amq.topic", "q")
+    assert run("route", "list", one) == []
+
+
+def test_flush_goes_on_after_a_refusal(
+    run: Run, places: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = places
+    for key in ("a", "b"):
+        run("route", "add", one, two, "amq.topic", key)
+    close = RoutedBroker.close
+
+    def refuse_one(broker: RoutedBroker, item: LinkView | BridgeView) -> None:
+        if isinstance(item, BridgeView) and item.text("key") == "a":
+            raise RemoteError("not allowed", 6)
+        close(broker, item)
+
+    monkeypatch.setattr(RoutedBroker, "close", refuse_one)
+    assert main(["route", "flush", one, "-v"]) == 1
+    out, err = capsys.readouterr()
+    assert any(line.startswith(f"Deleting Bridge: {two} amq.topic a... Error: ") for line in out.splitlines())
+    assert f"Deleting Bridge: {two} amq.topic b... Ok" in out.splitlines()
+    assert err == "Failed: 1 of 2 links and routes are not deleted\n"
+    assert len(run("route", "list", one)) == 1
