@@ -240,8 +240,23 @@ class Engine:
         if stop.kind is StopKind.LINK_ECHO:
             for link in flowed:
                 self._answers.answer(link.session_impl, link, stop.value, self._take_output)
+        elif stop.kind is StopKind.AVAILABLE:
+            for link in flowed:
+                link.available = None if link.is_sender else stop.value
         elif stop.kind is StopKind.SESSION_ECHO and (session := self._channels.get(stop.channel)) is not None:
             self._answers.answer(session, None, 0, self._take_output)
+
+    def ask_state(self, link: Link) -> bool:
+        """Ask the peer how many messages wait for credit on a link on which we receive; `Link.available` is its
+        answer, when that has come.
+
+        Returns:
+            False if it cannot be asked now.
+        """
+        if self._failed or self._peer_closed or link.is_sender or link.detached:
+            return False
+        self.has_output = True
+        return self._answers.ask(link, self._take_output)
 
     def output(self) -> bytes:
         """Bytes for the peer, up to `MAX_OUTPUT` or a frame more; empty when there is nothing to send now."""

@@ -1,4 +1,4 @@
-"""Answers to flows by which the peer asks for the state of a session, or of a link; see `qmf/bus/frames`."""
+"""Flows that ask for the state of a session or a link, by the peer or by us, and answers; see `qmf/bus/frames`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import proton
 from cproton import lib
 
 from qmf.bus.engine.link import Link
-from qmf.bus.frames.performatives import link_flow
+from qmf.bus.frames.performatives import asking_flow, link_flow
 
 
 class FlowAnswers:
@@ -55,6 +55,28 @@ class FlowAnswers:
             available=None if link.count_available is None else link.count_available(),
             drain=bool(lib.pn_link_get_drain(link.impl)),
         )
+
+    def ask(self, link: Link, take_output: Callable[[], bytes]) -> bool:
+        """Ask the peer for the state of a link on which we receive: how many messages wait for credit.
+
+        Args:
+            link: that is granted and not ended.
+            take_output: see `answer`.
+
+        Returns:
+            False if it cannot be asked now.
+        """
+        self._drain(take_output)
+        session = link.session_impl
+        lib.pn_session_set_incoming_capacity(session, lib.pn_session_get_incoming_capacity(session))
+        lib.pn_link_flow(link.impl, 0)
+        before = len(self.ready)
+        self._drain(take_output)
+        asking = asking_flow(self.ready[before]) if len(self.ready) > before else None
+        if asking is None:
+            return False
+        self.ready[before] = asking
+        return True
 
     def answer_owed(self, take_output: Callable[[], bytes]) -> None:
         """Answer the peer's questions about links that were not granted then, and are now."""

@@ -36,6 +36,8 @@ class Link:
             wants it used up is.
         count_available: set by the owner of a link on which we send: counts the messages that wait for credit, for a
             peer that asks; None to tell no number.
+        available: of a link on which we receive: how many messages wait for credit at the peer, as it told last
+            (`Engine.ask_state`); None if it has not.
         raw, session, impl, session_impl, address, session_address, table, place, received, sent, accepting, confirming,
             transactional, chunks, chunks_size, message_format, draining, detached, handle: for the engine alone.
     """
@@ -44,6 +46,7 @@ class Link:
         "_keeps_unsettled",
         "accepting",
         "address",
+        "available",
         "chunks",
         "chunks_size",
         "confirming",
@@ -117,6 +120,7 @@ class Link:
         #: Of a link on which we send: its number in our frames, once our attach is written.
         self.handle: int | None = None
         self.count_available: Callable[[], int] | None = None
+        self.available: int | None = None
         #: The peer was asked to use or return all credit, and has not done so yet.
         self.draining = False
         #: We have detached the link and wait for the peer's answer, or it has ended.

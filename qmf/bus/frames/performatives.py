@@ -10,6 +10,9 @@ import attrs
 #: Descriptors.
 BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION = 0x11, 0x12, 0x13, 0x14, 0x15
 
+#: Fields of a flow up to the credit of a link.
+_LINK_FIELDS = 7
+
 #: Bytes of our delivery tags, which are numbers on links that can be resumed, the most significant byte first; and of
 #: the tags that proton gets for messages with a format: it follows in four bytes.
 TAG, PADDED_TAG = 8, 12
@@ -157,6 +160,29 @@ def link_flow(
     body += bytes((_TRUE if drain else _FALSE,))
     performative = bytes((0, _SMALLULONG, FLOW, _LIST8, len(body) + 1, 9)) + body
     return _FRAME.pack(8 + len(performative), 2, 0, channel) + performative
+
+
+def asking_flow(flow: Buffer) -> bytes | None:
+    """A flow frame that asks the peer for the state of a link, made of one that does not.
+
+    Args:
+        flow: of a link on which we receive, as proton writes it; may have other frames after it.
+
+    Returns:
+        None if it is no flow frame of a link.
+    """
+    size = int.from_bytes(flow[:4])
+    code, channel, position = read_performative(flow, size)
+    if code != FLOW:
+        return None
+    fields = read_fields(flow, position, size, 10)
+    if len(fields) < _LINK_FIELDS or is_null(flow, fields[4]):
+        return None
+    state = bytes(flow[fields[0] : fields[7] if len(fields) > 7 else size])
+    drain = _TRUE if len(fields) > 8 and read_flag(flow, fields[8]) else _FALSE
+    body = state + bytes((_NULL, drain, _TRUE))
+    performative = bytes((0, _SMALLULONG, FLOW, _LIST8, len(body) + 1, 10)) + body
+    return _FRAME.pack(8 + len(performative), 2, 0, channel) + performative + bytes(flow[size:])
 
 
 def _number(value: int | None) -> bytes:

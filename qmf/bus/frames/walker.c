@@ -11,7 +11,7 @@
 enum { HEAD = 128 };
 
 /* As `Kind` in walker.py. */
-enum { FORMAT = 1, LINK_ECHO, SESSION_ECHO, BEGIN, ATTACH, PADDED_TAG, INCOMPLETE };
+enum { FORMAT = 1, LINK_ECHO, SESSION_ECHO, BEGIN, ATTACH, PADDED_TAG, INCOMPLETE, AVAILABLE };
 
 typedef struct {
     uint64_t start;
@@ -34,7 +34,7 @@ typedef struct {
 static const uint8_t PROTOCOL[] = "AMQP";
 
 /* Changes with what walker.py and this file say to each other: a module that was compiled before is not used then. */
-static int version(void) { return 2; }
+static int version(void) { return 3; }
 
 static uint32_t read_uint32(const uint8_t *bytes)
 {
@@ -112,10 +112,14 @@ static void look(const uint8_t *frame, size_t known, int outgoing, stop_t *out)
             out->kind = PADDED_TAG;
         }
     } else if (code == 0x13 && !outgoing) {
-        if (read_fields(frame, pos, known, 10, fields) < 10 || !read_flag(frame + fields[9]))
-            return;
-        out->value = read_number(frame + fields[5]) + read_number(frame + fields[6]);
-        out->kind = frame[fields[4]] == 0x40 ? SESSION_ECHO : LINK_ECHO;
+        size_t found = read_fields(frame, pos, known, 10, fields);
+        if (found == 10 && read_flag(frame + fields[9])) {
+            out->value = read_number(frame + fields[5]) + read_number(frame + fields[6]);
+            out->kind = frame[fields[4]] == 0x40 ? SESSION_ECHO : LINK_ECHO;
+        } else if (found >= 8 && frame[fields[4]] != 0x40 && frame[fields[7]] != 0x40) {
+            out->value = read_number(frame + fields[7]);
+            out->kind = AVAILABLE;
+        }
     } else if (code == 0x11 && !outgoing) {
         out->kind = BEGIN;
     } else if (code == 0x12 && outgoing) {

@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import struct
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -37,7 +38,7 @@ NO_NATIVE = "QMF_NO_NATIVE"
 HEAD = 128
 
 #: Of the compiled module that fits; see `version` there.
-_VERSION = 2
+_VERSION = 3
 #: A protocol header begins with this, and has the size of a frame without body. As size of a frame it would be 1 GB.
 _PROTOCOL = b"AMQP"
 _FRAME_HEADER = 8
@@ -65,6 +66,7 @@ class StopKind(enum.IntEnum):
     ATTACH = 5  #: sent
     PADDED_TAG = 6  #: sent: a transfer of a message with a format; the value is the position of the tag in the frame
     INCOMPLETE = 7  #: sent: too little of the frame is there to look at it
+    AVAILABLE = 8  #: received: a flow that tells how many messages wait for credit at the sender; that is the value
 
 
 @attrs.frozen(weakref_slot=False)
@@ -261,9 +263,14 @@ def _look_at_received(frame: bytes, known: int, code: int, position: int) -> tup
         value = read_number(frame, fields[3]) if len(fields) == 4 else 0
         return (StopKind.FORMAT if value else None), value
     if code == FLOW:
-        fields = read_fields(frame, position, known, 10)
-        if len(fields) < 10 or not read_flag(frame, fields[9]):
-            return None, 0
+        return _look_at_flow(frame, read_fields(frame, position, known, 10))
+    return (StopKind.BEGIN if code == BEGIN else None), 0
+
+
+def _look_at_flow(frame: bytes, fields: Sequence[int]) -> tuple[StopKind | None, int]:
+    if len(fields) == 10 and read_flag(frame, fields[9]):
         value = (read_number(frame, fields[5]) + read_number(frame, fields[6])) & 0xFFFFFFFF
         return (StopKind.SESSION_ECHO if is_null(frame, fields[4]) else StopKind.LINK_ECHO), value
-    return (StopKind.BEGIN if code == BEGIN else None), 0
+    if len(fields) >= 8 and not is_null(frame, fields[4]) and not is_null(frame, fields[7]):
+        return StopKind.AVAILABLE, read_number(frame, fields[7])
+    return None, 0

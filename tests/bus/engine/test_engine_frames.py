@@ -395,3 +395,39 @@ def test_the_client_answers_as_well() -> None:
     (answer,) = flows(output(pair.client))
     assert answer[4:7] == [link.handle, 1, 9]
     assert (len(answer) < 10) or not answer[9]
+
+
+# Questions of ours
+
+
+@pytest.mark.parametrize("piece", [1, 9, 1 << 20])
+def test_what_waits_at_the_sender(piece: int) -> None:
+    pair = Pair(piece=piece)
+    link, far = pair.link(sending=False, credit=10)
+    far.count_available = lambda: 70_000
+    found = [link.available]
+    for waiting in (70_000, 0):
+        far.count_available = lambda waiting=waiting: waiting
+        assert pair.client.ask_state(link)
+        pair.pump()
+        found.append(link.available)
+    assert found == [None, 70_000, 0]
+    assert pair.server.links.credit(far) == 10
+
+
+def test_a_question_is_a_flow_with_the_state_of_the_link() -> None:
+    pair = Pair()
+    link, _ = pair.link(sending=False, credit=10)
+    pair.client.links.add_credit(link, 5)
+    assert pair.client.ask_state(link)
+    *_, asked = flows(output(pair.client))
+    assert asked[4:] == [0, 0, 15, None, False, True]
+
+
+@pytest.mark.parametrize("sending", [True, False])
+def test_nobody_is_asked_about_a_link_that_sends_or_has_ended(sending: bool) -> None:
+    pair = Pair()
+    link, _ = pair.link(sending=sending, credit=10)
+    if not sending:
+        pair.client.links.detach(link)
+    assert not pair.client.ask_state(link)

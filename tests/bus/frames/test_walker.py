@@ -67,9 +67,9 @@ def transfer(
     return frame(0x14, b"\x43", b"\x52\x01", tag, message_format, TRUE, FALSE, payload=payload, long=long)
 
 
-def flow(handle: bytes, echo: bytes) -> bytes:
+def flow(handle: bytes, echo: bytes, available: bytes = NULL) -> bytes:
     window = (number(1), number(2), number(3), number(4))
-    return frame(0x13, *window, handle, number(0xFFFFFFFE), b"\x52\x05", NULL, FALSE, echo)
+    return frame(0x13, *window, handle, number(0xFFFFFFFE), b"\x52\x05", available, FALSE, echo)
 
 
 def stops(walker: Walker, pieces: list[bytes]) -> list[tuple[StopKind, int, int, int, int]]:
@@ -98,6 +98,10 @@ def stops(walker: Walker, pieces: list[bytes]) -> list[tuple[StopKind, int, int,
         (flow(number(0), TRUE), StopKind.LINK_ECHO, 3),
         (flow(b"\x43", b"\x56\x01"), StopKind.LINK_ECHO, 3),
         (flow(NULL, TRUE), StopKind.SESSION_ECHO, 3),
+        (flow(b"\x43", TRUE, number(70)), StopKind.LINK_ECHO, 3),
+        (flow(b"\x43", FALSE, number(70)), StopKind.AVAILABLE, 70),
+        (flow(b"\x43", NULL, b"\x43"), StopKind.AVAILABLE, 0),
+        (frame(0x13, *[number(1)] * 7, b"\x52\x09"), StopKind.AVAILABLE, 9),
         (frame(0x11, NULL, b"\x43", number(5), number(5)), StopKind.BEGIN, 0),
     ],
 )
@@ -119,6 +123,7 @@ def test_received_frames_that_matter(make: Make, data: bytes, kind: StopKind, va
         frame(0x13, NULL, NULL, NULL, NULL, b"\x43", b"\x43", b"\x43", NULL, FALSE),
         flow(b"\x43", FALSE),
         flow(b"\x43", NULL),
+        flow(NULL, FALSE, number(70)),
         flow(b"\x43", b"\x56\x00"),
         frame(0x12, b"\xa1\x01n", b"\x43", TRUE),
         frame(0x15, TRUE, number(1)),
