@@ -35,7 +35,7 @@ from qmf.broker.protocols.mqtt.codec.packets import (
     Will,
 )
 from qmf.broker.protocols.mqtt.codec.properties import NO_PROPERTIES, PacketProperty, Properties
-from qmf.broker.protocols.mqtt.codec.reading import PacketReader
+from qmf.broker.protocols.mqtt.codec.reading import CODES, PacketReader
 from qmf.broker.protocols.mqtt.codec.values import (
     MAX_LENGTH,
     MqttError,
@@ -118,6 +118,22 @@ _RETURN_CODES = {
 _NOT_CONNECTED = frozenset({_S.NEW, _S.LOGGING_IN, _S.AUTHENTICATING})
 _OF_DISCONNECT = frozenset(
     {ReasonCode.SERVER_SHUTTING_DOWN, ReasonCode.ADMINISTRATIVE_ACTION, ReasonCode.SESSION_TAKEN_OVER}
+)
+#: The errors of CONNACK, in place of which others are sent as an unspecified error.
+_OF_CONNACK = frozenset(
+    {code for code in ReasonCode if ReasonCode.UNSPECIFIED_ERROR <= code <= ReasonCode.BANNED}
+    | {
+        ReasonCode.BAD_AUTHENTICATION_METHOD,
+        ReasonCode.TOPIC_NAME_INVALID,
+        ReasonCode.PACKET_TOO_LARGE,
+        ReasonCode.QUOTA_EXCEEDED,
+        ReasonCode.PAYLOAD_FORMAT_INVALID,
+        ReasonCode.RETAIN_NOT_SUPPORTED,
+        ReasonCode.QOS_NOT_SUPPORTED,
+        ReasonCode.USE_ANOTHER_SERVER,
+        ReasonCode.SERVER_MOVED,
+        ReasonCode.CONNECTION_RATE_EXCEEDED,
+    }
 )
 
 #: What a server sends, and a client must not.
@@ -368,9 +384,13 @@ class ConnectionMachine:
                 # Old clients understand this answer, newer ones than ours as well.
                 number = _RETURN_CODES.get(code)
                 return b"" if number is None else self._encode_old(number)
+            if code not in _OF_CONNACK:
+                code = ReasonCode.UNSPECIFIED_ERROR
             return self._encode(ConnAck(code=code, properties=_explanation(reason)))
         if self.version is Version.V3:
             return b""
+        if code not in CODES[PacketType.DISCONNECT]:
+            code = ReasonCode.UNSPECIFIED_ERROR
         return self._encode(Disconnect(code, _explanation(reason)))
 
     def _encode_old(self, number: int) -> bytes:

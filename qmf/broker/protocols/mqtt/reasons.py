@@ -7,7 +7,7 @@ from qmf.broker.protocols.mqtt.codec.values import ReasonCode
 from qmf.broker.refusal import Reason
 
 REASONS = {
-    Reason.MALFORMED: ReasonCode.MALFORMED_PACKET,
+    Reason.MALFORMED: ReasonCode.IMPLEMENTATION_ERROR,
     Reason.INVALID: ReasonCode.IMPLEMENTATION_ERROR,
     Reason.NOT_FOUND: ReasonCode.TOPIC_NAME_INVALID,
     Reason.UNAUTHORIZED: ReasonCode.NOT_AUTHORIZED,

@@ -33,13 +33,20 @@ class Ledger:
 
     Attributes:
         accepted: numbers of messages that the broker has, by QoS.
-        received: how often each number came.
+        received: how often each number came, to whomever.
         again: messages that were marked as duplicates.
+        retained: the last number that was published to be retained, by topic.
     """
 
     accepted: dict[int, set[int]] = attrs.field(factory=lambda: {1: set(), 2: set()})
     received: Counter[int] = attrs.field(factory=Counter)
     again: int = 0
+    retained: dict[str, int] = attrs.field(factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """All that was accepted has come."""
+        return all(self.received[number] for qos in (1, 2) for number in self.accepted[qos])
 
     def faults(self) -> list[str]:
         """What must not be."""
@@ -79,6 +86,24 @@ class _Connection:
         self._writer.transport.abort()
 
 
+def topic_of(number: int) -> tuple[str, bool]:
+    """The topic of a number, and whether it is retained: each fourth one is for the shared subscription."""
+    return (f"s/{number % 3}", False) if number % 4 > 1 else (f"t/{number % 3}", number % 5 < 2)
+
+
+async def retained_numbers(port: int, topics: int) -> dict[str, int]:
+    """The numbers that are retained, by topic."""
+    connection, _ = await _Connection.open(port, "looks")
+    connection.send(Subscribe(1, (SubscriptionRequest("#", 0),)))
+    found: dict[str, int] = {}
+    while len(found) < topics:
+        packet = await connection.receive()
+        if isinstance(packet, Publish):
+            found[packet.topic] = int(packet.payload)
+    connection.close()
+    return found
+
+
 class Publisher:
     """Publishes numbers, with QoS 1 and 2 in turn."""
 
@@ -98,7 +123,8 @@ class Publisher:
                 if released:
                     connection.send(MessageAnswer(PacketType.PUBREL, packet_id))
                 else:
-                    connection.send(Publish(f"t/{number % 3}", str(number).encode(), qos, False, True, packet_id))
+                    topic, retain = topic_of(number)
+                    connection.send(Publish(topic, str(number).encode(), qos, retain, True, packet_id))
             while not ends() or self.pending:
                 while not ends() and len(self.pending) < WINDOW:
                     self._publish(connection)
@@ -115,7 +141,10 @@ class Publisher:
             self._packet_id = self._packet_id % MAX_PACKET_ID + 1
         qos = 1 + self.number % 2
         self.pending[self._packet_id] = (self.number, qos, False)
-        connection.send(Publish(f"t/{self.number % 3}", str(self.number).encode(), qos, packet_id=self._packet_id))
+        topic, retain = topic_of(self.number)
+        if retain:
+            self.ledger.retained[topic] = self.number
+        connection.send(Publish(topic, str(self.number).encode(), qos, retain, packet_id=self._packet_id))
 
     def _on_answer(self, connection: _Connection, packet: MessageAnswer) -> None:
         assert packet.code in (0, 0x92), packet
@@ -134,28 +163,25 @@ class Publisher:
 class Subscriber:
     """Receives numbers, each of QoS 2 once."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, client_id: str, topic_filter: str) -> None:
         self.ledger = ledger
         self.subscribed = False
+        self._client_id, self._filter = client_id, topic_filter
         self._held: set[int] = set()
 
     async def run(self, port: int, ends: Callable[[], bool]) -> None:
         """Receive until the broker is gone, or it is to end and all is there."""
-        connection, present = await _Connection.open(port, "subscriber")
+        connection, present = await _Connection.open(port, self._client_id)
         assert present or not self.subscribed, "the session of the subscriber is lost"
         try:
             if not self.subscribed:
-                connection.send(Subscribe(1, (SubscriptionRequest("t/#", 2),)))
-            while not (ends() and self._complete()):
+                connection.send(Subscribe(1, (SubscriptionRequest(self._filter, 2),)))
+            while not (ends() and not self._held and self.ledger.complete):
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(0.05 if ends() else None):
                         self._on_packet(connection, await connection.receive())
         finally:
             connection.close()
-
-    def _complete(self) -> bool:
-        accepted = self.ledger.accepted
-        return not self._held and all(self.ledger.received[number] for qos in (1, 2) for number in accepted[qos])
 
     def _on_packet(self, connection: _Connection, packet: Packet) -> None:
         if isinstance(packet, Publish):

@@ -77,6 +77,19 @@ async def prove(client: WireClient, scram: ScramClient, method: dict[PacketPrope
     client.send(Auth(ReasonCode.CONTINUE_AUTHENTICATION, {**method, _P.AUTHENTICATION_DATA: proof}))
 
 
+async def test_a_proof_that_is_wrong_ends_the_connection() -> None:
+    async with mqtt_broker(users=USERS) as broker:
+        client = await open_client(broker)
+        method = {_P.AUTHENTICATION_METHOD: "SCRAM-SHA-256"}
+        scram = ScramClient("SCRAM-SHA-256", "ann", "wrong", Channel())
+        client.send(Connect(Version.V5, "x", properties={**method, _P.AUTHENTICATION_DATA: scram.initial()}))
+        await prove(client, scram, method)
+        packet = await client.receive()
+        assert isinstance(packet, ConnAck)
+        assert packet.code == ReasonCode.BAD_USER_OR_PASSWORD
+        assert await client.closed() is None
+
+
 async def test_a_method_that_is_not_offered_is_refused() -> None:
     async with mqtt_broker(users=USERS) as broker:
         client = await connect(broker, properties={_P.AUTHENTICATION_METHOD: "KERBEROS"})

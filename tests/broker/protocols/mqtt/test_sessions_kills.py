@@ -6,10 +6,11 @@ import asyncio
 import os
 import random
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from broker.protocols.mqtt.kill_load import Ledger, Publisher, Subscriber
+from broker.protocols.mqtt.kill_load import Ledger, Publisher, Subscriber, retained_numbers
 from support.processes import Process, command
 from support.waiting import WAIT_LIMIT
 
@@ -26,12 +27,14 @@ def start(folder: Path) -> tuple[Process, int]:
     return process, int(process.wait_for("Listening on").rpartition(":")[2])
 
 
-async def live(process: Process, port: int, publisher: Publisher, subscriber: Subscriber, messages: int) -> None:
-    """Let both clients work until so many more messages are accepted and received; then kill the broker."""
+async def live(
+    process: Process, port: int, publisher: Publisher, subscribers: Sequence[Subscriber], messages: int
+) -> None:
+    """Let all clients work until so many more messages are accepted and received; then kill the broker."""
     ledger = publisher.ledger
     accepted = len(ledger.accepted[1]) + len(ledger.accepted[2])
-    receiving = asyncio.create_task(subscriber.run(port, lambda: False))
-    while not subscriber.subscribed and not receiving.done():
+    receiving = [asyncio.create_task(each.run(port, lambda: False)) for each in subscribers]
+    while not all(each.subscribed for each in subscribers) and not any(task.done() for task in receiving):
         await asyncio.sleep(0.005)
     publishing = asyncio.create_task(publisher.run(port, lambda: False))
     before = ledger.received.total()
@@ -39,33 +42,36 @@ async def live(process: Process, port: int, publisher: Publisher, subscriber: Su
         while (
             len(ledger.accepted[1]) + len(ledger.accepted[2]) < accepted + messages
             or ledger.received.total() < before + messages // 2
-        ) and not (publishing.done() or receiving.done()):
+        ) and not any(task.done() for task in (publishing, *receiving)):
             await asyncio.sleep(0.002)
     process.popen.kill()
-    for result in await asyncio.gather(publishing, receiving, return_exceptions=True):
+    for result in await asyncio.gather(publishing, *receiving, return_exceptions=True):
         assert isinstance(result, ConnectionError | None), result
 
 
-async def finish(port: int, publisher: Publisher, subscriber: Subscriber) -> None:
-    """Let all that is under way arrive."""
+async def finish(port: int, publisher: Publisher, subscribers: Sequence[Subscriber]) -> None:
+    """Let all that is under way arrive; and look at what is retained."""
     async with asyncio.timeout(2 * WAIT_LIMIT):
         await publisher.run(port, lambda: True)
-        await subscriber.run(port, lambda: True)
+        await asyncio.gather(*(each.run(port, lambda: True) for each in subscribers))
+        wanted = publisher.ledger.retained
+        assert await retained_numbers(port, len(wanted)) == wanted
 
 
 def kill_again_and_again(folder: Path, kills: int, seed: int) -> Ledger:
     chance = random.Random(seed)
     ledger = Ledger()
-    publisher, subscriber = Publisher(ledger), Subscriber(ledger)
+    publisher, subscribers = Publisher(ledger), [Subscriber(ledger, "subscriber", "t/#")]
+    subscribers += [Subscriber(ledger, f"shared-{number}", "$share/g/s/#") for number in range(2)]
     for _ in range(kills):
         process, port = start(folder)
         try:
-            asyncio.run(live(process, port, publisher, subscriber, chance.randrange(20, 600)))
+            asyncio.run(live(process, port, publisher, subscribers, chance.randrange(20, 600)))
         finally:
             process.end(signal.SIGKILL)
     process, port = start(folder)
     try:
-        asyncio.run(finish(port, publisher, subscriber))
+        asyncio.run(finish(port, publisher, subscribers))
     finally:
         process.end(signal.SIGTERM)
     print(

@@ -58,6 +58,14 @@ class WireClient:
     def send(self, *packets: Packet) -> None:
         self._writer.write(b"".join(encode_packet(packet, self.version) for packet in packets))
 
+    def send_bytes(self, data: bytes) -> None:
+        self._writer.write(data)
+
+    async def bytes_until_closed(self) -> bytes:
+        """What the broker sends until it closes the connection."""
+        async with asyncio.timeout(PATIENCE):
+            return await self._stream.read()
+
     async def receive(self) -> Packet:
         async with asyncio.timeout(PATIENCE):
             while (packet := self._packets.next_packet()) is None:

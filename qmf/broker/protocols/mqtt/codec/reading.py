@@ -34,8 +34,8 @@ from qmf.broker.protocols.mqtt.codec.values import (
 )
 
 _R = ReasonCode
-#: The reason codes of each type of packet.
-_CODES: Mapping[PacketType, frozenset[int]] = {
+#: The reason codes of types of packets, if they are not those of another one.
+_OF_PACKETS: Mapping[PacketType, frozenset[int]] = {
     PacketType.PUBACK: frozenset(
         {
             _R.SUCCESS,
@@ -66,10 +66,11 @@ _CODES: Mapping[PacketType, frozenset[int]] = {
     },
     PacketType.AUTH: frozenset({_R.SUCCESS, _R.CONTINUE_AUTHENTICATION, _R.RE_AUTHENTICATE}),
 }
-_CODES = {
-    **_CODES,
-    PacketType.PUBREC: _CODES[PacketType.PUBACK],
-    PacketType.PUBCOMP: _CODES[PacketType.PUBREL],
+#: The reason codes of each type of packet that clients and servers send.
+CODES: Mapping[PacketType, frozenset[int]] = {
+    **_OF_PACKETS,
+    PacketType.PUBREC: _OF_PACKETS[PacketType.PUBACK],
+    PacketType.PUBCOMP: _OF_PACKETS[PacketType.PUBREL],
 }
 
 
@@ -311,7 +312,7 @@ def _acknowledgement(kind: PacketType, reader: PacketFields, version: Version) -
 
 def _code(kind: PacketType, reader: PacketFields) -> int:
     code = reader.byte()
-    if code not in _CODES[kind]:
+    if code not in CODES[kind]:
         raise protocol_error(f"{kind.name} with the reason code 0x{code:02X}")
     return code
 
