@@ -20,7 +20,7 @@ help:
 	@echo "make quick            the tests of a quarter of a second or less, without Spark; VENV=... PYTHON=... for another interpreter"
 	@echo "make soak             the tests that take minutes: random kills, several Sparks, many more invented values"
 	@echo "make contract         the tests of every broker, on the embedded one, Artemis and RabbitMQ, which it installs"
-	@echo "make foreign          the broker's tests with clients of others: qpid-jms, rhea, proton C++, and the lake with DuckDB's Delta reader; it installs them"
+	@echo "make foreign          the broker's tests with clients of others: qpid-jms, rhea, proton C++, four of MQTT, and the lake with DuckDB's Delta reader; it installs them"
 	@echo "make check            lint, types, freshness of generated code, tests"
 	@echo "make docs             run the pages of the documentation, and write into them what they print now"
 	@echo "make lint             ruff"

@@ -1,5 +1,5 @@
-"""Run a command with programs of others that tests can use: qpid-jms (Java), rhea (JavaScript), proton C++, DuckDB,
-MIT Kerberos, mosquitto's clients.
+"""Run a command with programs of others that tests can use: qpid-jms (Java), rhea and mqtt (JavaScript), proton C++,
+DuckDB, MIT Kerberos, mosquitto's clients, gmqtt and aiomqtt (Python).
 
     python -m scripts.foreign python -m pytest tests/broker/foreign
     python -m scripts.foreign --only rhea python -m pytest tests/broker/foreign
@@ -9,8 +9,8 @@ Maven and npm when they are first needed; proton C++ is the system's. A DuckDB w
 by pip, in a folder of its own, since the extension is published for other versions than the project's. What is missing
 of the system's packages (a JDK, Maven, Node.js, npm, proton's headers) is installed where this runs as root on Debian.
 The library gssapi is compiled against the system's Kerberos.
-The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA, QMF_TEST_DUCKDB_DELTA, QMF_TEST_KERBEROS and
-QMF_TEST_MOSQUITTO (folders)
+The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA, QMF_TEST_DUCKDB_DELTA, QMF_TEST_KERBEROS,
+QMF_TEST_MOSQUITTO and QMF_TEST_PYTHON_MQTT (folders)
 and QMF_TEST_PROTON_CPP (the compiler's options); one that is named there already is used as it is. What cannot be had
 is reported and left out.
 """
@@ -32,6 +32,8 @@ CACHE = Path(os.environ.get("QMF_FOREIGN_CACHE") or Path.home() / ".cache" / "qm
 PROGRAMS = Path(__file__).resolve().parents[1] / "tests" / "broker" / "foreign"
 #: The last version of DuckDB whose extensions are on PyPI.
 DUCKDB = "1.5.5"
+#: Clients of MQTT in Python. aiomqtt is on paho-mqtt, which tests have anyway.
+PYTHON_MQTT = ("gmqtt==0.8.0", "aiomqtt==2.5.1")
 #: Seconds for each step of getting a client.
 LIMIT = 240
 
@@ -74,7 +76,7 @@ def jms() -> str:
 
 
 def rhea() -> str:
-    """The folder of the modules of rhea and of what it needs."""
+    """The folder of the modules of rhea and of npm's mqtt, and of what they need."""
     need("node", "nodejs")
     description = PROGRAMS / "javascript" / "package.json"
     home = CACHE / f"rhea-{version(description)}"
@@ -131,6 +133,17 @@ def mosquitto() -> str:
     return str(Path(need("mosquitto_pub", "mosquitto-clients")).parent)
 
 
+def python_mqtt() -> str:
+    """The folder of gmqtt and aiomqtt."""
+    home = CACHE / "-".join(["python-mqtt", *(each.rpartition("=")[2] for each in PYTHON_MQTT)])
+    if not home.exists():
+        with unpacking(home) as folder:
+            get = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps"]
+            finish([*get, *PYTHON_MQTT, "--target", str(folder / "packages")], folder / "pip.log", os.environ, LIMIT)
+            install(folder / "packages", home)
+    return str(home)
+
+
 def compiles(compiler: str, options: str) -> bool:
     """True if a program that uses proton C++ can be compiled."""
     text = "#include <proton/container.hpp>\nint main() { proton::container(); }\n"
@@ -172,6 +185,7 @@ CLIENTS: Mapping[str, Callable[[], str]] = {
     "jms": jms,
     "rhea": rhea,
     "mosquitto": mosquitto,
+    "python_mqtt": python_mqtt,
     "proton_cpp": proton_cpp,
     "duckdb_delta": duckdb_delta,
     "kerberos": kerberos,
