@@ -20,6 +20,9 @@ STORED = frozenset({USER, ADDRESS, PROTOCOL, CONTAINER})
 #: Brokers that a message may have left by links before it is not forwarded any more, unless the link says otherwise.
 MAX_HOPS = 32
 
+#: What a link may be asked for, and whether it stands for exactly-once.
+_RELIABILITIES = {"at-least-once": False, "exactly-once": True}
+
 #: Beginning of the properties that are arguments of the queue that an outgoing link has at an exchange.
 _QUEUE_ARGUMENTS = "qpid."
 
@@ -77,6 +80,7 @@ class LinkDefinition:
         principal: on whose behalf it takes and publishes messages.
         container: container id under which the other broker knows it.
         properties: as given.
+        exactly_once: its messages come once, if the other broker can resume links; at least once otherwise.
         tag: id that is added to the traces of its messages; empty for that of the broker which they leave.
         excludes: ids of brokers; a message that has left one of them is not forwarded. Empty for those of both brokers.
         window: messages that may be in flight towards this broker; None for the usual number.
@@ -95,6 +99,7 @@ class LinkDefinition:
     principal: Principal
     container: str
     properties: Mapping[str, object]
+    exactly_once: bool = False
     tag: str = ""
     excludes: tuple[str, ...] = ()
     window: int | None = None
@@ -158,8 +163,8 @@ def read_link(
     Args:
         direction: of its messages.
         name: of the link.
-        properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, ``max_hops``, and those of a
-            queue, which begin with ``qpid.``.
+        properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, ``max_hops``,
+            ``reliability``, and those of a queue, which begin with ``qpid.``.
         principal: who creates it.
         strict: refuse other properties.
 
@@ -196,6 +201,7 @@ def _read_link(
         domain, source, target = (arguments.text(key) for key in ("domain", "source", "target"))
         durable, key, selector = arguments.boolean("durable"), arguments.text("key"), arguments.text("selector")
         max_hops = arguments.number("max_hops")
+        exactly_once = read_reliability(arguments, durable=durable)
     except NodeArgumentError as error:
         raise FederationError(f"invalid-argument: {error}") from error
     if not domain:
@@ -223,7 +229,16 @@ def _read_link(
         creator,
         container,
         plain_values(properties),
+        exactly_once,
     )
+
+
+def read_reliability(arguments: Arguments, *, durable: bool) -> bool:
+    """The property ``reliability``: True for exactly-once, which durable links have unless they ask for less."""
+    text = arguments.text("reliability")
+    if text and text not in _RELIABILITIES:
+        raise NodeArgumentError(f"reliability: must be {' or '.join(_RELIABILITIES)}, not {text!r}")
+    return _RELIABILITIES.get(text, durable)
 
 
 def read_login(arguments: Arguments, name: str) -> str:

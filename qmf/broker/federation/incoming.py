@@ -4,31 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import methodcaller
+from typing import cast
+
+import attrs
 
 from qmf.broker.client_info import ClientInfo
+from qmf.broker.federation.definitions import Domain, LinkDefinition
 from qmf.broker.federation.local_nodes import NodeUnusable, filters_of, open_target
-from qmf.broker.federation.peer_connector import LinkFailed
-from qmf.broker.federation.peer_links import BrokerLink
+from qmf.broker.federation.peer_connector import LinkFailed, LinkServices
+from qmf.broker.federation.peer_links import KEPT_FOR, BrokerLink
 from qmf.broker.federation.peer_session import PeerSession
+from qmf.broker.federation.repeated_messages import RepeatedMessages
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
+from qmf.broker.nodes.link_memory import LinkMemory
 from qmf.broker.nodes.observer import ClientLink
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.publisher import Publisher
 from qmf.broker.protocols.amqp.conditions import outcome_of
-from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW, IncomingLink
+from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW
+from qmf.broker.protocols.amqp.remembering import AmqpMemory, RememberingIncomingLink
+from qmf.broker.protocols.amqp.tagged import window_of
 from qmf.broker.refusal import Reason, Refusal
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import Durability, ExpiryPolicy, Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
 
 
-class PullingLink(IncomingLink):
+class PullingLink(RememberingIncomingLink):
     """This broker's end of an incoming link, which returns what it cannot publish now to its source.
 
     What goes in a circle it rejects: the source drops it, unless its queue there has an alternate exchange.
+
+    Where the link can be resumed, its memory has the delivery tags of what was accepted. Elsewhere it has the ids of
+    the last messages, by which those that come again on a later connection are known.
     """
 
     def __init__(
@@ -42,6 +54,8 @@ class PullingLink(IncomingLink):
         on_refused: Callable[[Refusal], None],
         trace: LinkTrace,
         unforwarded: UnforwardedMessages,
+        memory: AmqpMemory,
+        suppress: bool = False,
         window: int = CREDIT_WINDOW,
     ) -> None:
         """Make an end for a link that is granted.
@@ -51,7 +65,11 @@ class PullingLink(IncomingLink):
             on_refused: called when a message could not be published, and is returned.
             trace: decides which messages are published.
             unforwarded: counts the others.
+            memory: of the link, over its connections.
+            suppress: the peer does not resume links; a message that comes again by its id is not published.
         """
+        self.memory = memory
+        resumable = link.resumption is not None
         super().__init__(
             transport,
             link,
@@ -59,7 +77,7 @@ class PullingLink(IncomingLink):
             node,
             relay=False,
             origin=origin,
-            window=window,
+            window=window_of(transport, window) if resumable else window,
             change=methodcaller("after_broker", trace.added) if trace.added else None,
         )
         self._on_refused = on_refused
@@ -67,6 +85,10 @@ class PullingLink(IncomingLink):
         self._unforwarded = unforwarded
         #: A message was returned: those behind it are as well, so that they stay in order.
         self._returning = False
+        #: What the peer may send again, since it does not resume links; None if it does.
+        self._repeated = RepeatedMessages(memory) if suppress else None
+        if suppress:
+            self._singly = True
 
     def outcome(self, refusal: Refusal | None) -> tuple[Outcome, str, str]:
         """See `IncomingLink`. What is malformed is rejected; what another time may be published is not."""
@@ -90,7 +112,7 @@ class PullingLink(IncomingLink):
     def _choose(
         self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int
     ) -> list[tuple[int | None, bytes]]:
-        """The messages that are published; the others are rejected."""
+        """The messages that are published; the others are rejected, or accepted once more."""
         chosen: list[tuple[int | None, bytes]] = []
         for delivery in deliveries:
             tag, data = delivery
@@ -100,19 +122,56 @@ class PullingLink(IncomingLink):
                 counters.received += 1
                 counters.rejected += 1
                 self._settle(Delivery(self.link, tag, data), Refusal(Reason.CIRCULAR, reason))
+            elif self._repeated is not None and self._repeated.has(tag, data, message_format):
+                self._settle(Delivery(self.link, tag, data))
             else:
                 chosen.append(delivery)
         return chosen
+
+    def on_published(self, event: Delivery) -> None:
+        """See `IncomingLink`."""
+        if self._repeated is None:
+            super().on_published(event)
+        else:
+            self._repeated.begin(event.delivery_tag, (self, event))
+
+    def _settle(self, event: Delivery, refusal: Refusal | None = None, transaction: bytes | None = None) -> None:
+        """See `IncomingLink`."""
+        if self._repeated is not None:
+            self._repeated.end(event.delivery_tag, accepted=refusal is None)
+        super()._settle(event, refusal, transaction)
 
 
 class IncomingBrokerLink(BrokerLink):
     """A link from another broker to a node of this one."""
 
-    _pulling: PullingLink | None = None
+    def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices, who: str = "") -> None:
+        """Make a link; the arguments are those of `BrokerLink`."""
+        super().__init__(definition, domain, services, who)
+        self._pulling: PullingLink | None = None
+        #: What was accepted of each broker at which the domain's URLs lead, by its container id.
+        self._memories: dict[str, AmqpMemory] = {}
 
     def check(self) -> None:
         """See `BrokerLink`."""
         self._open_target()
+
+    def remove(self) -> None:
+        """See `BrokerLink`."""
+        super().remove()
+        memories = self._operations.registry.memories
+        for name in memories.names(self._memory_name("")):
+            memories.delete(name)
+
+    def _memory_name(self, peer: str) -> str:
+        return f"{self.definition.container} {peer}"
+
+    def _memory(self, network: NetworkConnection) -> AmqpMemory:
+        """What was accepted of the broker of a connection."""
+        peer = network.peer.container
+        if self.durable:
+            return cast(AmqpMemory, self._operations.registry.memories.find(self._memory_name(peer)))
+        return self._memories.setdefault(peer, LinkMemory())
 
     def _open_target(self) -> tuple[Publisher, Node]:
         publisher, node = open_target(self.definition, self._operations)
@@ -129,18 +188,27 @@ class IncomingBrokerLink(BrokerLink):
         if self._pulling is not None:
             self._pulling.on_deliveries(batch.deliveries)
 
+    def on_settled(self, delivery_tag: int) -> None:
+        """See `LinkOwner`."""
+        if self._pulling is not None:
+            self._pulling.on_confirmed(delivery_tag)
+
     def _request(self, network: NetworkConnection) -> Link:
         definition = self.definition
         try:
             self.check()
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
+        accepted = dict.fromkeys(self._memory(network).accepted, Outcome.ACCEPTED)
+        resumption = self._resumption(network, accepted)
+        source = self.source_terminus()
         return network.engine.links.attach(
             definition.name,
             is_sender=False,
-            terminus=self.source_terminus(),
+            terminus=source if resumption is None else attrs.evolve(source, timeout=KEPT_FOR),
             own_terminus=Terminus(definition.target),
             unsettled=True,
+            resumption=resumption,
         )
 
     def source_terminus(self) -> Terminus:
@@ -160,6 +228,9 @@ class IncomingBrokerLink(BrokerLink):
             publisher, node = self._open_target()
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
+        memory = self._memory(network)
+        if link.resumption is not None:
+            memory.keep(link.resumption.unsettled)
         pulling = self._pulling = PullingLink(
             network.transport,
             link,
@@ -169,6 +240,8 @@ class IncomingBrokerLink(BrokerLink):
             on_refused=self._on_refused,
             trace=self._trace(network),
             unforwarded=self.unforwarded,
+            memory=memory,
+            suppress=LINK_RESUMPTION not in network.peer.capabilities,
             window=min(self.definition.window or CREDIT_WINDOW, CREDIT_WINDOW),
         )
         pulling.begin()

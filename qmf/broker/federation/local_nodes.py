@@ -7,6 +7,7 @@ from collections.abc import Callable
 from qmf.broker.federation.definitions import LinkDefinition
 from qmf.broker.nodes.arguments import LINK_QUEUE
 from qmf.broker.nodes.bindings import BindingRefused
+from qmf.broker.nodes.consumers import Consumer
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
@@ -71,8 +72,11 @@ class LocalSource:
         """Name of the queue that the link has if its source is an exchange."""
         return f"link.{self._definition.name}"
 
-    def open(self) -> tuple[ConsumeGrant, Node, Callable[[Message], bool] | None]:
+    def open(self, holder: Consumer | None = None) -> tuple[ConsumeGrant, Node, Callable[[Message], bool] | None]:
         """The right to take messages; the node; which messages, None for all.
+
+        Args:
+            holder: the consumer that the link has at its queue already.
 
         Raises:
             NodeUnusable: there is no such node, or no queue can be made for it.
@@ -86,11 +90,11 @@ class LocalSource:
             except SelectorError as error:
                 raise NodeUnusable(f"selector: {error}") from error
             subjects, _ = subject_from_filters(filters)
-            grant = self._consume(node)
+            grant = self._consume(node, holder)
             return grant, node, _both(subjects, selector)
         if not isinstance(node, Exchange):
             raise NodeUnusable("source: the default exchange has no messages to be taken")
-        return self._open_own_queue(node), node, None
+        return self._open_own_queue(node, holder), node, None
 
     def remove(self) -> None:
         """Delete the queue of the link's own, with what is left in it; for a link that is deleted."""
@@ -98,8 +102,9 @@ class LocalSource:
         if queue is not None and self._is_own(queue):
             self._operations.delete_owned(self._definition.principal, queue)
 
-    def _consume(self, queue: Queue) -> ConsumeGrant:
-        if queue.owner is not None or (queue.settings.exclusive and queue.delivery.consumers):
+    def _consume(self, queue: Queue, holder: Consumer | None) -> ConsumeGrant:
+        others = any(consumer is not holder for consumer in queue.delivery.consumers.all)
+        if queue.owner is not None or (queue.settings.exclusive and others):
             raise NodeUnusable(f"queue {queue.name!r} belongs to another link")
         if queue.settings.browse_only:
             raise NodeUnusable(f"queue {queue.name!r} is for browsing only")
@@ -108,7 +113,7 @@ class LocalSource:
     def _is_own(self, queue: Queue) -> bool:
         return queue.settings.arguments.get(LINK_QUEUE) == self._definition.name
 
-    def _open_own_queue(self, exchange: Exchange) -> ConsumeGrant:
+    def _open_own_queue(self, exchange: Exchange, holder: Consumer | None) -> ConsumeGrant:
         definition, operations, name = self._definition, self._operations, self.own_queue
         spec, _ = binding_from_filters(filters_of(definition), exchange.kind)
         try:
@@ -117,7 +122,7 @@ class LocalSource:
                     raise NodeUnusable(f"queue {name!r} exists, and is not that of the link")
                 if exchange.binding(queue, spec.key) is None:
                     operations.bind(definition.principal, exchange, queue, spec)
-                return self._consume(queue)
+                return self._consume(queue, holder)
             properties = {**definition.queue, "durable": definition.durable, LINK_QUEUE: definition.name}
             if definition.selector:
                 properties["qpid.filter"] = definition.selector

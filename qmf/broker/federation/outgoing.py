@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from qmf.broker.federation.definitions import Domain, LinkDefinition
 from qmf.broker.federation.local_nodes import LocalSource, NodeUnusable
 from qmf.broker.federation.peer_connector import LinkFailed, LinkServices
-from qmf.broker.federation.peer_links import BrokerLink
+from qmf.broker.federation.peer_links import KEPT_FOR, BrokerLink
 from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.entries import Entry
@@ -22,7 +22,7 @@ from qmf.broker.nodes.traces import add_to_trace, trace_section
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.protocols.amqp.conditions import CONDITIONS
-from qmf.broker.protocols.amqp.outgoing import OutgoingLink
+from qmf.broker.protocols.amqp.tagged import TaggedOutgoingLink
 from qmf.broker.refusal import Reason
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
@@ -31,7 +31,7 @@ from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
 
 
-class PushingLink(OutgoingLink):
+class PushingLink(TaggedOutgoingLink):
     """This broker's end of an outgoing link: its messages leave with one more id in their trace.
 
     What goes in a circle is not sent, but rejected as the other broker might do: it goes to the alternate exchange of
@@ -45,17 +45,20 @@ class PushingLink(OutgoingLink):
         queue: Queue,
         selector: Callable[[Message], bool] | None,
         *,
+        lasting: bool,
         trace: LinkTrace,
         unforwarded: UnforwardedMessages,
     ) -> None:
         """Make an end for a link that is granted, whose messages the other broker settles.
 
         Args:
-            transport, link, queue, selector: see `OutgoingLink`.
+            transport, link, queue, selector: see `OutgoingLink`. The link can be resumed if the other broker says so.
+            lasting: it can be after a restart as well.
             trace: decides which messages are sent.
             unforwarded: counts the others.
         """
-        super().__init__(transport, link, queue, selector)
+        resumable = link.resumption is not None
+        super().__init__(transport, link, queue, selector, lasting=lasting, resumable=resumable)
         self._trace = trace
         self._unforwarded = unforwarded
         self._loop = asyncio.get_running_loop()
@@ -69,13 +72,23 @@ class PushingLink(OutgoingLink):
         if reason:
             self._refuse(entry, reason)
             return
-        delivery_tag = self._transport.engine.deliveries.send(self.link, data, message_format=message.message_format)
-        self._transport.flush_soon()
-        self.transfers += 1
-        self._unsettled[delivery_tag] = entry
+        self._send(entry, data)
+
+    def resume_on(self, transport: AmqpTransport, link: Link, trace: LinkTrace) -> None:
+        """Send on the link of another connection, after what the other broker has not accepted on the last one."""
+        assert link.resumption is not None
+        self._trace = trace
+        self.reattach(transport, link)
+        self.resume((), link.resumption.unsettled)
+
+    def unsettled_tags(self) -> Mapping[int, Outcome | None]:
+        """What was sent and has no outcome, by delivery tag."""
+        return dict.fromkeys(self._unsettled)
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
         """See `Consumer`."""
+        if self.resumable:
+            return self._deliver_singly(entries)
         kept: list[Entry] = []
         messages: list[bytes] = []
         refused: list[tuple[int, Entry, str]] = []
@@ -138,13 +151,21 @@ class OutgoingBrokerLink(BrokerLink):
         super().__init__(definition, domain, services, who)
         self._source = LocalSource(definition, services.operations)
         self._pushing: PushingLink | None = None
+        #: What was sent on the last connection, and may have been accepted: it is kept for the next one.
+        self._suspended: PushingLink | None = None
 
     def check(self) -> None:
         """See `BrokerLink`."""
         self._open_source()
 
+    def on_ended(self) -> None:
+        """See `PeerConnector`."""
+        pushing, self._suspended = self._suspended, None
+        if pushing is not None:
+            self._give_back(pushing)
+
     def _open_source(self) -> tuple[ConsumeGrant, Callable[[Message], bool] | None]:
-        grant, node, selector = self._source.open()
+        grant, node, selector = self._source.open(self._suspended)
         self.nodes = (node, grant.queue)
         return grant, selector
 
@@ -180,12 +201,16 @@ class OutgoingBrokerLink(BrokerLink):
             self._open_source()
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
+        # A lasting link has no list: what was sent before a restart is not known.
+        sent = self._suspended.unsettled_tags() if self._suspended is not None and not self.durable else {}
+        resumption = self._resumption(network, sent)
         return network.engine.links.attach(
             definition.name,
             is_sender=True,
-            terminus=Terminus(definition.target),
+            terminus=Terminus(definition.target, timeout=0 if resumption is None else KEPT_FOR),
             own_terminus=Terminus(definition.source),
             unsettled=True,
+            resumption=resumption,
         )
 
     def _begin(self, network: NetworkConnection, link: Link, session: PeerSession) -> ClientLink:  # noqa: ARG002
@@ -193,21 +218,40 @@ class OutgoingBrokerLink(BrokerLink):
             grant, selector = self._open_source()
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
-        pushing = self._pushing = PushingLink(
-            network.transport,
-            link,
-            grant.queue,
-            selector,
-            trace=self._trace(network),
-            unforwarded=self.unforwarded,
-        )
-        pushing.attach(grant)
+        if self._suspended is not None and link.resumption is not None:
+            pushing, self._suspended = self._suspended, None
+            pushing.resume_on(network.transport, link, self._trace(network))
+            if pushing not in grant.queue.delivery.consumers.all:  # the other broker had no room
+                grant.begin(pushing)
+        else:
+            self.on_ended()  # the other broker has no such links, or not any more
+            pushing = PushingLink(
+                network.transport,
+                link,
+                grant.queue,
+                selector,
+                lasting=self.durable,
+                trace=self._trace(network),
+                unforwarded=self.unforwarded,
+            )
+            if link.resumption is not None:
+                pushing.resume((), link.resumption.unsettled)
+            pushing.attach(grant)
+        self._pushing = pushing
         self._loop.call_soon(self.on_credit)
         return pushing
 
     def _finish(self) -> None:
         pushing, self._pushing = self._pushing, None
-        if pushing is not None:
-            queue = pushing.queue
-            pushing.on_detached()
-            self._operations.registry.on_unused(queue)
+        if pushing is None:
+            return
+        if pushing.resumable and not self.status.ended:
+            self._suspended = pushing
+        else:
+            self._give_back(pushing)
+
+    def _give_back(self, pushing: PushingLink) -> None:
+        """Put what was sent back into its queue."""
+        queue = pushing.queue
+        pushing.on_detached()
+        self._operations.registry.on_unused(queue)

@@ -146,6 +146,7 @@ class PeerConnector(abc.ABC):
         if not self.status.ended:
             self._move(PeerLinkTrigger.FAIL, reason)
             self._let_go()
+            self.on_ended()
             self._tasks.spawn(self._connection.close())
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:  # noqa: B027  # not everything needs one
@@ -154,10 +155,14 @@ class PeerConnector(abc.ABC):
     def on_policy_changed(self) -> None:  # noqa: B027
         """Other rules apply."""
 
+    def on_ended(self) -> None:  # noqa: B027  # not everything keeps something for the next connection
+        """It is not tried any more: give back what was kept for the next connection."""
+
     def remove(self) -> None:
         """It is deleted: end it in the background."""
         self.status.change(PeerLinkTrigger.CLOSE)
         self._let_go()
+        self.on_ended()
         self._tasks.spawn(self._connection.close())
 
     async def close(self) -> None:
@@ -165,6 +170,7 @@ class PeerConnector(abc.ABC):
         if self.status.state is not PeerLinkState.CLOSED:
             self.status.change(PeerLinkTrigger.CLOSE)
             self._let_go()
+            self.on_ended()
             await self._connection.close()
         await self._tasks.wait()
 
@@ -207,6 +213,7 @@ class PeerConnector(abc.ABC):
         if not isinstance(error, LinkFailed):  # a defect here or below: operators must learn of it
             log.error("%s failed", self._who, exc_info=error)
         self._move(PeerLinkTrigger.FAIL, str(error))
+        self.on_ended()
 
     def is_final(self, error: Exception) -> bool:
         """See `ConnectionOwner`. An attempt has failed."""
@@ -227,7 +234,7 @@ class PeerConnector(abc.ABC):
         self._loop.call_soon(self._close_network, network)
 
     def _finish(self) -> None:  # noqa: B027  # not everything has a link
-        """The link is gone: give back what the other broker has not accepted."""
+        """The link is gone: give back what the other broker has not accepted, or keep it for the next one."""
 
     # Details
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import time
 from collections.abc import Mapping
 
 from qmf.broker.federation.definitions import Domain, LinkDefinition
@@ -21,7 +22,11 @@ from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.network_connection import LinkOwner, NetworkConnection
 from qmf.bus.engine.events import MessageTooLarge
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.resumption import LINK_RESUMPTION, Resumption
+from qmf.bus.engine.values import Outcome
 
+#: Seconds for which the other broker is asked to keep a link that can be resumed, with what was delivered on it.
+KEPT_FOR = 3_600
 #: Seconds that the other broker has to confirm the end of a link.
 CLOSE_TIMEOUT = 2.0
 
@@ -64,6 +69,8 @@ class BrokerLink(PeerConnector, LinkOwner):
         #: While a link is asked for: done when the other broker has answered.
         self._answer: asyncio.Future[None] | None = None
         self._link: Link | None = None
+        #: Number of the last attach of a link that can be resumed.
+        self._attempt = 0
 
     # PeerLink
 
@@ -108,6 +115,7 @@ class BrokerLink(PeerConnector, LinkOwner):
         network, link = self._network, self._link
         self.status.change(PeerLinkTrigger.CLOSE)
         self._let_go()
+        self.on_ended()
         confirmed = network.detach(link) if network is not None and link is not None else None
         self._tasks.spawn(self._end_connection(network, confirmed))
 
@@ -198,6 +206,22 @@ class BrokerLink(PeerConnector, LinkOwner):
     def _trace(self, network: NetworkConnection) -> LinkTrace:
         """What the link does about the traces of its messages, on a connection."""
         return LinkTrace(broker_id(self._container), broker_id(network.peer.container), self.definition)
+
+    def _resumption(self, network: NetworkConnection, unsettled: Mapping[int, Outcome | None]) -> Resumption | None:
+        """What is asked of the other broker, so that the link can be resumed on the next connection.
+
+        Args:
+            network: the connection.
+            unsettled: what this broker knows.
+
+        Returns:
+            None if the other broker has no such links, or none is wanted.
+        """
+        definition = self.definition
+        if not definition.exactly_once or LINK_RESUMPTION not in network.peer.capabilities:
+            return None
+        self._attempt = max(self._attempt + 1, time.time_ns())  # also larger than before a restart
+        return Resumption(definition.container, unsettled, self._attempt, lasting=self.durable)
 
     # Details
 

@@ -18,6 +18,7 @@ from qmf.broker.federation.definitions import (
     LinkDefinition,
     plain_values,
     read_login,
+    read_reliability,
     refuse_unknown,
 )
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
@@ -75,7 +76,7 @@ class BridgeDefinition:
         sync: as given: messages that are acknowledged together.
         credit: messages that may be in flight; 0 or `UNLIMITED` for the usual number.
         queue: an existing queue that a pulled exchange is bound to, instead of one that is made for the route.
-        max_hops, durable, principal, container, properties: see `LinkDefinition`.
+        max_hops, durable, principal, container, properties, exactly_once: see `LinkDefinition`.
     """
 
     name: str
@@ -96,6 +97,7 @@ class BridgeDefinition:
     principal: Principal
     container: str
     properties: Mapping[str, object]
+    exactly_once: bool
 
     @property
     def fields(self) -> dict[str, object]:
@@ -120,6 +122,7 @@ class BridgeDefinition:
             self.principal,
             self.container,
             self.properties,
+            self.exactly_once,
             tag=self.tag,
             excludes=tuple(self.excludes.replace(",", " ").split()),
             window=window,
@@ -156,12 +159,13 @@ def read_stored_route_link(name: str, fields: Mapping[str, object]) -> RouteLink
 def read_bridge(
     name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
 ) -> BridgeDefinition:
-    """A new bridge from its properties, which have qpidd's names; ``max_hops`` is this broker's own.
+    """A new bridge from its properties, with qpidd's names; ``max_hops`` and ``reliability`` are this broker's.
 
     Args:
         name: of the bridge.
         properties: ``link``, ``src``, ``dest``, ``key``, ``tag``, ``excludes``, ``srcIsQueue``, ``srcIsLocal``,
-            ``dynamic``, ``sync``, ``credit``, ``durable``, ``queue``, ``max_hops``.
+            ``dynamic``, ``sync``, ``credit``, ``durable``, ``queue``, ``max_hops``,
+            ``reliability``.
         principal: who creates it.
         strict: refuse other properties.
 
@@ -214,6 +218,7 @@ def _read_bridge(
         flags = [arguments.boolean(item) for item in ("srcIsQueue", "srcIsLocal", "dynamic", "durable")]
         sync, credit = arguments.number("sync", _MOST_SYNC) or 0, arguments.number("credit", UNLIMITED)
         max_hops = arguments.number("max_hops")
+        exactly_once = read_reliability(arguments, durable=flags[3])
     except NodeArgumentError as error:
         raise FederationError(f"invalid parameter to method call: {error}") from error
     is_queue, is_local, dynamic, durable = flags
@@ -243,6 +248,7 @@ def _read_bridge(
         _plain(principal),
         container,
         plain_values(properties),
+        exactly_once,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer, Consumers
 from qmf.broker.nodes.contents import Contents
@@ -182,6 +182,21 @@ class QueueDelivery:
             self._contents.remove(entry)
             if self._alternate is not None:
                 self._alternate.reroute(entry.message)
+
+    def claim(self, records: Collection[int], consumer: Consumer) -> dict[int, Entry]:
+        """A consumer has available entries already, from before a restart.
+
+        Args:
+            records: that identify them in the store.
+            consumer: which gets nothing else.
+
+        Returns:
+            the entries that are there, by their records.
+        """
+        claimed = {entry.record: entry for entry in self._contents.waiting() if entry.record in records}
+        for entry in claimed.values():
+            self._contents.acquire(entry, consumer)
+        return {record: entry for record, entry in claimed.items() if record is not None}
 
     def exclude(self, entry: Entry, consumer: Consumer) -> None:
         """A consumer that gives an entry back next must not get it again."""

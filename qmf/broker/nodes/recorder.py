@@ -44,5 +44,11 @@ class Recorder(Protocol):
             False if there is nothing to write: `on_stored` is not called.
         """
 
+    def is_stored(self, record: int) -> bool:
+        """True if the message of an entry (`Entry.record`) is on the disk, or was."""
+
+    def when_stored(self, callback: Callable[[], None]) -> None:
+        """Call something once, after messages that are on their way to the disk are there, or could not be stored."""
+
     def acknowledge(self, entry: Entry) -> None:
         """An entry will leave its queue when the current unit is written; if that fails, it stays recorded."""

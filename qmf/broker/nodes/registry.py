@@ -24,6 +24,7 @@ from qmf.broker.nodes.exchanges import (
     TopicExchange,
 )
 from qmf.broker.nodes.lifetimes import Lifetimes
+from qmf.broker.nodes.link_memory import LinkMemories
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError
 from qmf.broker.nodes.observer import BrokerClient, BrokerObserver
@@ -87,6 +88,7 @@ class NodeRegistry(Router):
         on_deleted: called after a node was deleted; may be replaced.
         depth: of all queues together; None where that is not limited.
         recorder: records durable nodes and their messages; None for a broker that keeps nothing over a restart.
+        memories: of lasting links, on which messages come.
         timestamps: messages that come get the time as an annotation.
         topics: the topics and policies.
     """
@@ -121,6 +123,7 @@ class NodeRegistry(Router):
         self.observer = BrokerObserver()
         self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
         self.recorder: Recorder | None = None
+        self.memories = LinkMemories()
         self.timestamps = False
         self.topics = Topics(self)
         self.limits = limits or QueueLimits()

@@ -17,7 +17,7 @@ from qmf.broker.store.errors import DiskFull, StoreDamaged, StoreError, StoreVer
 #: Marks the file as a store of this broker (SQLite's application id): "QMFb".
 APPLICATION_ID = 0x514D4662
 #: Of the tables below (SQLite's user version).
-VERSION = 4
+VERSION = 5
 
 #: Milliseconds that SQLite waits for another process that reads the file (`qmf-broker --check-store`).
 _BUSY = 5_000
@@ -42,6 +42,14 @@ CREATE TABLE message (
     data BLOB NOT NULL,                    -- the encoded message
     deliver REAL,                          -- seconds since 1970 from which on it may be delivered, or null
     format INTEGER NOT NULL DEFAULT 0      -- of its transfer: what the data means
+);
+CREATE TABLE acceptance (
+    link INTEGER NOT NULL,                 -- definition.id
+    tag INTEGER NOT NULL,                  -- number of a message that came on it, in 64 bits with sign
+    PRIMARY KEY (link, tag)
+) WITHOUT ROWID;
+CREATE TABLE run (
+    number INTEGER NOT NULL                -- how often the store was opened for writing
 );
 """
 

@@ -84,6 +84,8 @@ class DefinitionRecorder(BrokerObserver):
                     self._restore_binding(each)
                 elif each.kind in (DefinitionKind.TOPIC, *_POLICIES):
                     self._restore_named(each)
+                elif each.kind is DefinitionKind.REMEMBERED_LINK:
+                    continue  # see `StoredMemories`
                 elif each.kind in _PEERS:
                     self._peers[each.kind, each.name] = each.id
                 elif isinstance(node := self._restore_node(each), Queue):

@@ -20,6 +20,9 @@ from qmf.broker.nodes.recorder import NotStored, OnStored
 from qmf.broker.store.store import Store
 from qmf.broker.store.unit import Definition, StoredMessage, Unit
 
+#: Seconds after which it is written that the outcome of a message is known to its sender, if nothing else is written.
+FORGET_WITHIN = 1.0
+
 
 @attrs.define(eq=False)
 class JournalUnit:
@@ -51,6 +54,12 @@ class Journal:
         self._offset = time.time() - clock()
         self._current = JournalUnit()
         self._handle: asyncio.Handle | None = None
+        #: Messages of remembered links whose senders know their outcome: written with the next unit, or after a while.
+        self._confirmed: list[tuple[int, int]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        #: All messages up to this id are on the disk, or will not be.
+        self._stored = store.next_message_id()
+        self._when_stored: list[Callable[[], None]] = []
 
     @property
     def offset(self) -> float:
@@ -101,6 +110,34 @@ class Journal:
             self._current.acknowledged.append((entry, entry.record))
             self.remove_message(entry)
 
+    def remember(self, link: int, tag: int) -> bool:
+        """See `MemoryKeeper`."""
+        if not self._current.unit.messages:
+            return False
+        self._current.unit.accepted.append((link, _to_signed(tag)))
+        return True
+
+    def forget(self, link: int, tag: int) -> None:
+        """See `MemoryKeeper`. What is forgotten too late is only sent once more, and then forgotten."""
+        self._confirmed.append((link, _to_signed(tag)))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FORGET_WITHIN, self._forget_now)
+
+    def close(self) -> None:
+        """Close the current unit, and write what was forgotten."""
+        self._forget_now()
+        self.flush()
+
+    def _forget_now(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._confirmed:
+            self._end_changes()
+            self._current.unit.confirmed.extend(self._confirmed)
+            self._confirmed.clear()
+            self._close_soon()
+
     def define(self, definition: Definition) -> None:
         """Something durable was created."""
         self._end_changes()
@@ -115,6 +152,14 @@ class Journal:
         self._current.unit.undefined.append(id)
         self._close_soon()
 
+    def is_stored(self, record: int) -> bool:
+        """See `Recorder`. Units are written in their order."""
+        return record <= self._stored
+
+    def when_stored(self, callback: Callable[[], None]) -> None:
+        """See `Recorder`."""
+        self._when_stored.append(callback)
+
     def flush(self) -> None:
         """See `Recorder`."""
         self.close_unit(None)
@@ -125,24 +170,36 @@ class Journal:
         if not current.unit:
             return False
         self._current = JournalUnit()
+        if self._confirmed and not current.unit.changed:
+            current.unit.confirmed.extend(self._confirmed)
+            self._confirmed.clear()
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
-        if on_stored is None or not (current.unit.messages or current.acknowledged):
+        if not (current.unit.messages or current.acknowledged):
             current.unit.lasting = True
             self._store.submit(current.unit, on_stored)
         else:
+            current.unit.lasting = on_stored is None
             self._store.submit(current.unit, lambda error: self._on_stored(current, on_stored, error))
         return True
 
-    def _on_stored(self, closed: JournalUnit, on_stored: OnStored, error: NotStored | None) -> None:
-        if error is not None:
+    def _on_stored(self, closed: JournalUnit, on_stored: OnStored | None, error: NotStored | None) -> None:
+        if error is not None and on_stored is not None:
             self._withdraw(closed)
-        on_stored(error)
+        if closed.unit.messages:
+            self._stored = max(self._stored, closed.unit.messages[-1].id)
+            waiting, self._when_stored = self._when_stored, []
+            for callback in waiting:
+                callback()
+        if on_stored is not None:
+            on_stored(error)
 
     def _withdraw(self, failed: JournalUnit) -> None:
         """Messages that could not be stored leave their queues; what was removed with them still has to be written."""
         self.flush()
+        for link, tag in failed.unit.confirmed:
+            self.forget(link, tag)
         for queue, entry in failed.entries:
             if entry.record is not None:
                 entry.record = None
@@ -187,3 +244,8 @@ class QueueJournal(EntryObserver):
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""
         self._journal.remove_message(entry)
+
+
+def _to_signed(tag: int) -> int:
+    """A number of 64 bits as SQLite keeps it."""
+    return tag - (1 << 64) if tag >> 63 else tag

@@ -10,6 +10,7 @@ from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.store.definitions import DefinitionRecorder
 from qmf.broker.store.folder import DataFolder
 from qmf.broker.store.journal import Journal
+from qmf.broker.store.link_memories import StoredMemories
 from qmf.broker.store.pages import MessagePages
 from qmf.broker.store.store import Store
 
@@ -56,13 +57,14 @@ class Persistence:
             raise
         #: Other brokers, and the links to them.
         self.peers = recorder.peers
+        registry.memories = StoredMemories(self._store, self._journal).restore()
         self._store.start()
         registry.observer = BrokerObservers(registry.observer, recorder)
         recorder.end_unused()
 
     async def close(self) -> None:
         """Write what is left, and let go of the folder."""
-        self._journal.flush()
+        self._journal.close()
         await self._store.close()
         self._pages.close()
         self._folder.close()

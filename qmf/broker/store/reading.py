@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import zlib
 from pathlib import Path
 
-from qmf.broker.store.database import as_store_error
+from qmf.broker.store.database import as_store_error, transaction
 from qmf.broker.store.encoding import decode_fields
 from qmf.broker.store.errors import StoreDamaged
 from qmf.broker.store.unit import Definition, DefinitionKind, StoredMessage
 from qmf.errors import DecodeError
+
+#: Ids of messages have the number of the run in the bits above these.
+_RUN_BITS = 40
+#: The first run of a store has a random number, so that two stores that a broker had one after the other don't use the
+#: same ids: other brokers may remember those of the first.
+_FIRST_BITS = 20
 
 
 def read_definitions(connection: sqlite3.Connection, path: Path) -> list[Definition]:
@@ -47,13 +54,41 @@ def read_messages(connection: sqlite3.Connection, path: Path) -> list[StoredMess
     return found
 
 
-def last_message(connection: sqlite3.Connection, path: Path) -> int:
-    """The largest id of a message; 0 where there is none.
+def begin_run(connection: sqlite3.Connection, path: Path) -> int:
+    """Count that the store is opened; returns the smallest id for its messages.
+
+    Those that had larger ids than all that are in the file may have been sent to others, and are not in the file since
+    they were removed or never written: their ids are not used again.
+
+    Raises:
+        StoreError: SQLite cannot read or write the file.
+    """
+    largest = _number(connection, path, "SELECT max(id) FROM message")
+    last = _number(connection, path, "SELECT max(number) FROM run") or secrets.randbits(_FIRST_BITS)
+    number = max(last, largest >> _RUN_BITS) + 1
+    try:
+        with transaction(connection):
+            connection.execute("DELETE FROM run")
+            connection.execute("INSERT INTO run (number) VALUES (?)", (number,))
+            connection.execute("DELETE FROM acceptance WHERE link NOT IN (SELECT id FROM definition)")
+    except sqlite3.Error as error:
+        raise as_store_error(path, error) from error
+    return number << _RUN_BITS
+
+
+def read_acceptances(connection: sqlite3.Connection, path: Path) -> dict[int, list[int]]:
+    """Numbers of the messages that came on remembered links, by the ids of these.
 
     Raises:
         StoreError: SQLite cannot read the file.
     """
-    return _number(connection, path, "SELECT max(id) FROM message")
+    found: dict[int, list[int]] = {}
+    try:
+        for link, tag in connection.execute("SELECT link, tag FROM acceptance ORDER BY link, tag"):
+            found.setdefault(link, []).append(tag)
+    except sqlite3.Error as error:
+        raise as_store_error(path, error) from error
+    return found
 
 
 def last_definition(connection: sqlite3.Connection, path: Path) -> int:

@@ -6,13 +6,19 @@ import asyncio
 import itertools
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from qmf.broker.nodes.recorder import OnStored
 from qmf.broker.store.database import open_database
 from qmf.broker.store.errors import StoreDamaged, StoreError, StoreVersionError
 from qmf.broker.store.folder import DataFolder
-from qmf.broker.store.reading import last_definition, last_message, read_definitions, read_messages
+from qmf.broker.store.reading import (
+    begin_run,
+    last_definition,
+    read_acceptances,
+    read_definitions,
+    read_messages,
+)
 from qmf.broker.store.reserve import Reserve
 from qmf.broker.store.unit import Definition, StoredMessage, Unit
 from qmf.broker.store.writer import StoreWriter
@@ -43,7 +49,7 @@ class Store:
         self._connection = self._open()
         try:
             self._definitions = read_definitions(self._connection, self._path)
-            self._message_ids = itertools.count(last_message(self._connection, self._path) + 1)
+            self._message_ids = itertools.count(self._begin_run())
             self._definition_ids = itertools.count(last_definition(self._connection, self._path) + 1)
         except BaseException:
             self._connection.close()
@@ -68,6 +74,16 @@ class Store:
                 raise
             return open_database(self._path)
 
+    def _begin_run(self) -> int:
+        try:
+            return begin_run(self._connection, self._path)
+        except StoreDamaged:
+            raise
+        except StoreError:
+            if not self._reserve.release():
+                raise
+            return begin_run(self._connection, self._path)
+
     @property
     def definitions(self) -> Sequence[Definition]:
         """What was defined when the store was opened, in the order of its definition."""
@@ -85,6 +101,10 @@ class Store:
             StoreDamaged: what is stored cannot be read.
         """
         return read_messages(self._connection, self._path)
+
+    def recover_acceptances(self) -> Mapping[int, Sequence[int]]:
+        """Numbers of the messages that came on remembered links, by the ids of these; as `recover`."""
+        return read_acceptances(self._connection, self._path)
 
     def start(self) -> None:
         """Write from now on; belongs to the running loop."""

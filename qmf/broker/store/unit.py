@@ -23,6 +23,7 @@ class DefinitionKind(enum.Enum):
     OUTGOING = "outgoing"
     LINK = "link"
     BRIDGE = "bridge"
+    REMEMBERED_LINK = "remembered link"
 
 
 @attrs.frozen
@@ -76,6 +77,8 @@ class Unit:
         messages: to write.
         changed: ids of messages with their new data; of those that are gone, nothing is written.
         removed: ids of messages to remove.
+        accepted: messages that came on remembered links: id of the link's definition, and number of the message.
+        confirmed: those of them whose senders know that; as `accepted`.
         lasting: the unit is tried again until it is written: what was acknowledged or deleted is gone from the
             broker already. Others fail once.
     """
@@ -85,6 +88,8 @@ class Unit:
     messages: list[StoredMessage] = attrs.field(factory=list)
     changed: list[tuple[int, bytes]] = attrs.field(factory=list)
     removed: list[int] = attrs.field(factory=list)
+    accepted: list[tuple[int, int]] = attrs.field(factory=list)
+    confirmed: list[tuple[int, int]] = attrs.field(factory=list)
     lasting: bool = False
 
     @property
@@ -98,4 +103,4 @@ class Unit:
         return not (self.defined or self.undefined or self.messages or self.removed)
 
     def __bool__(self) -> bool:
-        return bool(self.defined or self.undefined or self.messages or self.changed or self.removed)
+        return bool(self.defined or self.undefined or self.messages or self.changed or self.removed or self.confirmed)

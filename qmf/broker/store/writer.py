@@ -125,6 +125,7 @@ def write_units(connection: sqlite3.Connection, units: Sequence[Unit]) -> None:
 
 def _write_definitions(connection: sqlite3.Connection, unit: Unit) -> None:
     connection.executemany("DELETE FROM message WHERE queue = ?", [(id,) for id in unit.undefined])
+    connection.executemany("DELETE FROM acceptance WHERE link = ?", [(id,) for id in unit.undefined])
     connection.executemany("DELETE FROM definition WHERE id = ?", [(id,) for id in unit.undefined])
     connection.executemany(
         "INSERT OR REPLACE INTO definition (id, kind, name, fields) VALUES (?, ?, ?, ?)",
@@ -156,3 +157,9 @@ def _write_messages(connection: sqlite3.Connection, units: Sequence[Unit]) -> No
         [(zlib.crc32(data), data, id) for unit in units for id, data in unit.changed],
     )
     connection.executemany("DELETE FROM message WHERE id = ?", [(id,) for unit in units for id in unit.removed])
+    connection.executemany(
+        "INSERT OR IGNORE INTO acceptance (link, tag) VALUES (?, ?)", [each for unit in units for each in unit.accepted]
+    )
+    connection.executemany(
+        "DELETE FROM acceptance WHERE link = ? AND tag = ?", [each for unit in units for each in unit.confirmed]
+    )

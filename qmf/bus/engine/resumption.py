@@ -35,6 +35,8 @@ class Resumption:
         unsettled: the deliveries that this side has not settled, by delivery tag, each with its outcome or None.
         attempt: number of the attach, from the side that asks for the link: one that arrives after a later one, from a
             connection that was lost meanwhile, must not take the link over.
+        lasting: the link outlives its peers: after a restart, a message is sent with the same delivery tag as before,
+            and its receiver knows what it has accepted. What the sender does not list may have been sent nevertheless.
         resumed: from the side that grants the link: it had kept the link's state. False for a new link.
     """
 
@@ -42,6 +44,7 @@ class Resumption:
     unsettled: Mapping[int, Outcome | None] = attrs.field(factory=dict)
     attempt: int = 0
     resumed: bool = False
+    lasting: bool = False
 
 
 def write_resumption(resumption: Resumption) -> dict[object, object]:
@@ -51,7 +54,15 @@ def write_resumption(resumption: Resumption) -> dict[object, object]:
         tags.setdefault(_NONE if outcome is None else outcome.value, []).append(tag)
     unsettled: dict[str, list[proton.ulong]] = {name: list(_ranges(listed)) for name, listed in tags.items()}
     attempt = proton.ulong(resumption.attempt)
-    return {"id": resumption.id, "attempt": attempt, "resumed": resumption.resumed, "unsettled": unsettled}
+    written: dict[object, object] = {
+        "id": resumption.id,
+        "attempt": attempt,
+        "resumed": resumption.resumed,
+        "unsettled": unsettled,
+    }
+    if resumption.lasting:
+        written["lasting"] = True
+    return written
 
 
 def read_resumption(value: object) -> Resumption | None:
@@ -70,7 +81,8 @@ def read_resumption(value: object) -> Resumption | None:
     if not isinstance(attempt, int):
         raise ValueError("the number of an attach is not a number")
     unsettled = _read_unsettled(value.get("unsettled", {}))
-    return Resumption(str(id), dict(sorted(unsettled.items())), int(attempt), resumed is True)
+    lasting = value.get("lasting") is True
+    return Resumption(str(id), dict(sorted(unsettled.items())), int(attempt), resumed is True, lasting)
 
 
 def _read_unsettled(lists: object) -> dict[int, Outcome | None]:

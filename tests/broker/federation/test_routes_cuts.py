@@ -1,4 +1,4 @@
-"""The connection of a durable route is cut again and again: nothing is lost, whichever way the messages go."""
+"""The connection of a durable route is cut again and again: every message comes once, whichever way they go."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def cut_again_and_again(folder: Path, kind: str, cuts: int, seed: int) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dynamic", "push"])
 async def test_a_few_cuts(kind: str, tmp_path: Path) -> None:
-    assert await cut_again_and_again(tmp_path, kind, 3, 1) >= 0
+    assert await cut_again_and_again(tmp_path, kind, 3, 1) == 0
 
 
 @pytest.mark.soak
@@ -78,3 +78,4 @@ async def test_many_cuts(kind: str, tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     doubled = await cut_again_and_again(tmp_path, kind, CUTS, seed)
     print(f"{CUTS} cuts of a {kind} route (seed {seed}): {CUTS * BATCH:,} messages, {doubled:,} of them twice")
+    assert doubled == 0

@@ -45,6 +45,7 @@ from qmf.broker.protocols.amqp.resumable import (
     ResumableLink,
     ResumableOutgoingLink,
     Unsettled,
+    is_lasting,
 )
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks, end_link
 from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
@@ -53,7 +54,7 @@ from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
-from qmf.bus.engine.values import Filter, Terminus
+from qmf.bus.engine.values import ExpiryPolicy, Filter, Terminus
 from qmf.bus.transport import AmqpTransport
 
 log = logging.getLogger("qmf.broker")
@@ -206,6 +207,8 @@ class ClientLinks:
                 self._resumable.suspend(ended, nodes)
                 return
             self._resumable.remove(ended)
+            if isinstance(ended, ResumableIncomingLink):
+                ended.forget()
         end_link(self._operations, ended, nodes, self._principal)
         if subscription is not None and subscription.settings.no_local and not subscription.delivery.consumers:
             subscription.exclude("")
@@ -323,16 +326,17 @@ class ClientLinks:
         if queue.settings.no_local:
             queue.exclude(self._client.info.container)
         outgoing: OutgoingLink
+        unsettled: Unsettled | None = None
         if isinstance(grant, BrowseGrant):
             outgoing = browsing = BrowsingLink(self._transport, link, queue, selector)
             browsing.browse(grant)
         else:
             if link.resumption is not None:
-                outgoing = ResumableOutgoingLink(self._transport, link, queue, selector, key=key, granted=granted)
+                outgoing, unsettled = self._resumable_outgoing(link, queue, selector, key, granted)
             else:
                 outgoing = OutgoingLink(self._transport, link, queue, selector)
             outgoing.attach(grant)
-        self._grant(outgoing, granted)
+        self._grant(outgoing, granted, unsettled)
 
     def _receive(self, queue: Queue, source: Terminus) -> ConsumeGrant | BrowseGrant:
         """The right to what a source asks of a queue."""
@@ -349,8 +353,23 @@ class ClientLinks:
             raise LinkRefused("amqp:resource-locked", f"subscription {queue.name!r} has a receiver")
         self._bind(link, exchange, queue)
         outgoing = OutgoingLink(self._transport, link, queue)
+        unsettled: Unsettled | None = None
+        if is_lasting(link) and link.resumption is not None and source.expiry is ExpiryPolicy.NEVER:
+            key = self._key(link, link.resumption)
+            granted = attrs.evolve(resumable_terms(link, source, granted), expiry=granted.expiry)
+            outgoing, unsettled = self._resumable_outgoing(link, queue, None, key, granted)
         outgoing.attach(grant)
-        self._grant(outgoing, granted)
+        self._grant(outgoing, granted, unsettled)
+
+    def _resumable_outgoing(
+        self, link: Link, queue: Queue, selector: Selector | None, key: LinkKey, granted: Terminus
+    ) -> tuple[OutgoingLink, Unsettled | None]:
+        """The broker's end of a new link that can be resumed; what it knows of the client's deliveries, if anything."""
+        outgoing = ResumableOutgoingLink(self._transport, link, queue, selector, key=key, granted=granted)
+        if link.resumption is None or not link.resumption.lasting:
+            return outgoing, None
+        # It may be new to this broker since its restart only: others must not get what this client has.
+        return outgoing, outgoing.reconcile(link.resumption.unsettled)
 
     def _bind_queue(self, link: Link, source: Terminus, node: Node) -> tuple[ConsumeGrant, tuple[Filter, ...]]:
         """The right to a queue for this link, bound to an exchange by the filters of the source; and those applied."""
@@ -410,19 +429,30 @@ class ClientLinks:
         relay, origin = granted.address is None, self._client.info
         publisher = self._publisher(node, relay=relay)
         self._bind(link, node, node)
+        unsettled: Unsettled | None = None
         incoming: IncomingLink
         if link.resumption is not None:
             if target.dynamic:
                 raise LinkRefused("amqp:not-implemented", "a link to a temporary node cannot be resumed")
             key, granted = self._key(link, link.resumption), resumable_terms(link, target, granted)
-            incoming = ResumableIncomingLink(
-                self._transport, link, publisher, node, relay=relay, origin=origin, key=key, granted=granted
+            incoming = kept = ResumableIncomingLink(
+                self._transport,
+                link,
+                publisher,
+                node,
+                relay=relay,
+                origin=origin,
+                key=key,
+                granted=granted,
+                memories=self._registry.memories,
             )
+            if kept.lasting:
+                unsettled = kept.reconcile(link.resumption.unsettled)
         elif isinstance(node, Exchange) and node.kind == "xml":
             incoming = querying_link(self._transport, link, publisher, node, origin)
         else:
             incoming = IncomingLink(self._transport, link, publisher, node, relay=relay, origin=origin)
-        self._grant(incoming, granted)
+        self._grant(incoming, granted, unsettled)
 
     def _publisher(self, node: Node | None, *, relay: bool) -> Publisher:
         """The right to send to a node, or to the anonymous relay."""

@@ -223,8 +223,13 @@ class IncomingLink:
         if refusal is not None:
             recorder.flush()  # other queues may have it
             self._settle(event, refusal)
-        elif not recorder.close_unit(lambda error: self._on_stored(event, error)):
+            return
+        self.on_published(event)
+        if not recorder.close_unit(lambda error: self._on_stored(event, error)):
             self._settle(event)
+
+    def on_published(self, event: Delivery) -> None:
+        """A durable message was published; the changes that it made are in the current unit."""
 
     def _on_stored(self, event: Delivery, error: NotStored | None) -> None:
         self._settle(event, None if error is None else Refusal(Reason.FULL, f"cannot store: {error.reason}"))

@@ -99,9 +99,12 @@ class OutgoingLink:
 
     def deliver(self, entry: Entry) -> None:
         """See `Consumer`."""
-        message = entry.message
+        self._send(entry, entry.message.data)
+
+    def _send(self, entry: Entry, data: bytes) -> None:
+        """Send an entry, with data that may have changed."""
         delivery_tag = self._transport.engine.deliveries.send(
-            self.link, message.data, message_format=message.message_format
+            self.link, data, message_format=entry.message.message_format
         )
         self._transport.flush_soon()
         self.transfers += 1

@@ -8,29 +8,24 @@ that the client has received stay delivered to it, the others return to the queu
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import cast
 
 import attrs
 
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.link_memory import LinkMemories, LinkMemory
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.operations.publisher import Publisher
-from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW, IncomingLink
-from qmf.broker.protocols.amqp.outgoing import OutgoingLink
-from qmf.broker.refusal import Refusal
-from qmf.bus.engine.events import Delivery, OutcomeReceived
+from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW
+from qmf.broker.protocols.amqp.remembering import AmqpMemory, RememberingIncomingLink
+from qmf.broker.protocols.amqp.tagged import TaggedOutgoingLink, window_of
+from qmf.bus.engine.events import OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
-
-#: Messages that a client may hold unsettled on a link that can be resumed.
-MAX_UNSETTLED = 1_000
-#: Bytes of an attach for each unsettled delivery, at most: all have to fit in one frame.
-_BYTES_PER_DELIVERY = 64
 
 #: What one side lists: delivery tags with outcomes, or None for a delivery that has none.
 Unsettled = Mapping[int, Outcome | None]
@@ -51,13 +46,14 @@ class LinkKey:
     id: str
 
 
-class ResumableIncomingLink(IncomingLink):
-    """An `IncomingLink` that can be resumed.
+class ResumableIncomingLink(RememberingIncomingLink):
+    """A link of a client that can be resumed.
 
     Attributes:
         key: see there.
         granted: the target, as the client gets it; its time-out is that of the suspended link.
         attempt: number of the client's last attach.
+        lasting: what was accepted is remembered over a restart, and when the link was suspended for too long.
     """
 
     def __init__(
@@ -71,24 +67,27 @@ class ResumableIncomingLink(IncomingLink):
         origin: ClientInfo,
         key: LinkKey,
         granted: Terminus,
+        memories: LinkMemories,
     ) -> None:
         self.key = key
         self.granted = granted
         self.attempt = _attempt(link)
-        #: Messages that were accepted and, as far as we know, are not settled by the client.
-        self._accepted: set[int] = set()
-        window = _window(transport, CREDIT_WINDOW)
+        self.lasting = is_lasting(link)
+        self._memories = memories
+        self.memory = cast(AmqpMemory, memories.find(self._memory_name)) if self.lasting else LinkMemory()
+        window = window_of(transport, CREDIT_WINDOW)
         super().__init__(transport, link, publisher, node, relay=relay, origin=origin, window=window)
         self._singly = True
 
     def reconcile(self, listed: Unsettled) -> Unsettled:
-        """Compare with what the client lists.
+        """Compare with what the client lists, unless the link is lasting: a client may have been restarted.
 
         Returns:
             those of its unsettled messages that were accepted.
         """
-        self._accepted &= listed.keys()
-        return dict.fromkeys(self._accepted, Outcome.ACCEPTED)
+        if not self.lasting:
+            self.memory.keep(listed.keys())
+        return dict.fromkeys(self.memory.accepted, Outcome.ACCEPTED)
 
     def reattach(self, transport: AmqpTransport, link: Link, publisher: Publisher, origin: ClientInfo) -> None:
         """Receive on another link from now on, with the rights of its client."""
@@ -98,32 +97,18 @@ class ResumableIncomingLink(IncomingLink):
         self.link = link
         self.attempt = _attempt(link)
 
-    def on_delivery(self, event: Delivery) -> None:
-        """Route a message. The client settles one that was accepted; any other one may be sent again, unchanged."""
-        if event.delivery_tag in self._accepted:
-            self._settle(event)
-        else:
-            super().on_delivery(event)
+    def forget(self) -> None:
+        """The client has closed the link: it is not resumed any more."""
+        if self.lasting:
+            self._memories.delete(self._memory_name)
 
-    def _settle(self, event: Delivery, refusal: Refusal | None = None, transaction: bytes | None = None) -> None:
-        """See `IncomingLink`. One that was accepted is remembered until the client settles it."""
-        if refusal is not None or transaction is not None or event.delivery_tag is None:
-            super()._settle(event, refusal, transaction)
-            return
-        self._accepted.add(event.delivery_tag)
-        self.transfers += 1
-        if event.link is self.link:  # otherwise the link was resumed since, and the client sends the message again
-            self._transport.engine.decisions.set_outcome(self.link, event.delivery_tag, Outcome.ACCEPTED)
-            self._transport.flush_soon()
-
-    def on_confirmed(self, delivery_tag: int) -> None:
-        """The client has settled a message, and will not send it again."""
-        self._accepted.discard(delivery_tag)
-        self._finish()
+    @property
+    def _memory_name(self) -> str:
+        return f"{self.key.user} {self.key.id}"
 
 
-class ResumableOutgoingLink(OutgoingLink):
-    """An `OutgoingLink` that can be resumed. It stays a consumer of its queue while it is suspended, without credit.
+class ResumableOutgoingLink(TaggedOutgoingLink):
+    """A link of a client that can be resumed.
 
     Attributes:
         key, granted, attempt: see `ResumableIncomingLink`.
@@ -139,15 +124,10 @@ class ResumableOutgoingLink(OutgoingLink):
         key: LinkKey,
         granted: Terminus,
     ) -> None:
-        super().__init__(transport, link, queue, selector)
+        super().__init__(transport, link, queue, selector, lasting=is_lasting(link))
         self.key = key
         self.granted = granted
         self.attempt = _attempt(link)
-        self._window = _window(transport, MAX_UNSETTLED)
-        #: The last delivery tag that was used. Each is used once, on whatever connection.
-        self._last_tag = 0
-        #: Deliveries that the client knows of, which have to be established on another link before any other.
-        self._resuming: deque[int] = deque()
 
     @property
     def node(self) -> Node | None:
@@ -157,73 +137,39 @@ class ResumableOutgoingLink(OutgoingLink):
     def reconcile(self, listed: Unsettled) -> Unsettled:
         """Compare with what the client lists: its outcomes take effect, what it does not know returns to the queue.
 
+        On a lasting link the client settles what it has accepted once more, and learns when that is on the disk.
+
         Returns:
             the deliveries that remain.
         """
-        unsettled, self._unsettled = self._unsettled, {}
-        returned: list[Entry] = []
-        failed: list[Entry] = []
-        for tag, entry in unsettled.items():
-            outcome = listed.get(tag, Outcome.RELEASED)
-            if outcome is None:
-                self._unsettled[tag] = entry
-            elif outcome is Outcome.RELEASED:
-                returned.append(entry)
-            elif outcome is Outcome.MODIFIED:
-                failed.append(entry)
+        if not self._lasting:
+            self._apply(listed)
+            listed = {tag: outcome for tag, outcome in listed.items() if outcome is None}
+        return dict.fromkeys(self.resume(listed))
+
+    def _apply(self, listed: Unsettled) -> None:
+        for tag, outcome in listed.items():
+            if outcome in (None, Outcome.RELEASED) or (entry := self._unsettled.pop(tag, None)) is None:
+                continue
+            if outcome is Outcome.MODIFIED:
+                self.queue.delivery.release([entry], failed=True)
             else:
                 self.settle(entry, OutcomeReceived(self.link, tag, outcome))
-        self.queue.delivery.release(failed, failed=True)
-        self.queue.delivery.release(returned)
-        self._resuming = deque(self._unsettled)
-        return dict.fromkeys(self._unsettled)
 
     def reattach(self, transport: AmqpTransport, link: Link) -> None:
-        """Send on another link from now on."""
-        self._transport = transport
-        self.link = link
+        """See `TaggedOutgoingLink`."""
+        super().reattach(transport, link)
         self.attempt = _attempt(link)
-
-    def ready(self) -> bool:
-        """See `Consumer`."""
-        return not self._resuming and len(self._unsettled) < self._window and self._transport.can_send(self.link)
-
-    def dispatch(self) -> None:
-        """See `OutgoingLink`."""
-        engine = self._transport.engine
-        while self._resuming and engine.links.credit(self.link) > 0:
-            # Without data, which the client has.
-            engine.deliveries.send(self.link, b"", delivery_tag=self._resuming.popleft())
-            self._transport.flush_soon()
-        super().dispatch()
-
-    def room(self) -> int:
-        """See `Consumer`."""
-        return 1 if self.ready() else 0
-
-    def deliver_all(self, entries: Sequence[Entry]) -> int:
-        """See `Consumer`."""
-        return self._deliver_singly(entries)
-
-    def deliver(self, entry: Entry) -> None:
-        """See `Consumer`."""
-        self._last_tag += 1
-        self._unsettled[self._last_tag] = entry
-        message = entry.message
-        self._transport.engine.deliveries.send(
-            self.link, message.data, delivery_tag=self._last_tag, message_format=message.message_format
-        )
-        self._transport.flush_soon()
-        self.transfers += 1
 
 
 ResumableLink = ResumableIncomingLink | ResumableOutgoingLink
 
 
+def is_lasting(link: Link) -> bool:
+    """The client asks for a link that outlives it and this broker."""
+    return link.resumption is not None and link.resumption.lasting
+
+
 def _attempt(link: Link) -> int:
     assert link.resumption is not None
     return link.resumption.attempt
-
-
-def _window(transport: AmqpTransport, most: int) -> int:
-    return max(2, min(most, transport.engine.max_frame // _BYTES_PER_DELIVERY))

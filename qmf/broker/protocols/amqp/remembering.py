@@ -1,0 +1,72 @@
+"""Incoming links that remember what they have accepted, until the sender knows that: nothing of it is taken twice."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from qmf.broker.nodes.link_memory import LinkMemory
+from qmf.broker.nodes.recorder import NotStored
+from qmf.broker.protocols.amqp.incoming import IncomingLink
+from qmf.broker.refusal import Refusal
+from qmf.bus.engine.events import Delivery
+from qmf.bus.engine.values import Outcome
+
+#: The memory of a link of AMQP: a message that is being stored waits with the end on which it came last.
+AmqpMemory: TypeAlias = "LinkMemory[tuple[RememberingIncomingLink, Delivery]]"
+
+
+class RememberingIncomingLink(IncomingLink):
+    """An `IncomingLink` whose sender settles second, and sends each message with the same delivery tag again.
+
+    Attributes:
+        memory: of the link, whatever its connection is; set before the first message comes.
+    """
+
+    memory: AmqpMemory
+
+    def on_delivery(self, event: Delivery) -> None:
+        """Route a message. The sender settles one that was accepted; any other one may be sent again, unchanged."""
+        tag, memory = event.delivery_tag, self.memory
+        if tag is None or self.link.resumption is None:
+            super().on_delivery(event)
+        elif tag in memory:
+            self._settle(event)
+        elif tag in memory.storing:  # it came on a connection that is lost
+            memory.storing[tag] = (self, event)
+        else:
+            super().on_delivery(event)
+
+    def on_published(self, event: Delivery) -> None:
+        """See `IncomingLink`."""
+        if event.delivery_tag is not None and self.link.resumption is not None:
+            self.memory.begin(event.delivery_tag, (self, event))
+
+    def _on_stored(self, event: Delivery, error: NotStored | None) -> None:
+        """See `IncomingLink`. The message may have come on another connection since."""
+        end, latest = self, event
+        if event.delivery_tag is not None:
+            end, latest = self.memory.storing.get(event.delivery_tag, (self, event))
+        IncomingLink._on_stored(end, latest, error)
+
+    def _settle(self, event: Delivery, refusal: Refusal | None = None, transaction: bytes | None = None) -> None:
+        """See `IncomingLink`. One that was accepted is remembered until the sender settles it."""
+        tag = event.delivery_tag
+        if tag is None or transaction is not None or self.link.resumption is None:
+            super()._settle(event, refusal, transaction)
+            return
+        if refusal is not None:
+            self.memory.refuse(tag)
+            super()._settle(event, refusal)
+            return
+        if tag not in self.memory:
+            self.memory.accept(tag)
+        self.transfers += 1
+        if event.link is self.link:  # otherwise the link was resumed since, and the sender asks again
+            self._transport.engine.decisions.set_outcome(self.link, tag, Outcome.ACCEPTED)
+            self._transport.flush_soon()
+
+    def on_confirmed(self, delivery_tag: int) -> None:
+        """The sender has settled a message, and will not send it again."""
+        if self.link.resumption is not None:
+            self.memory.confirm(delivery_tag)
+        self._finish()

@@ -1,0 +1,185 @@
+"""Outgoing links whose messages have delivery tags of their own, so that a receiver knows one that comes again.
+
+A tag is used for one message only. On a lasting link it is the id of a message in the store, which is never used again:
+so the message has the same tag after a restart, and what the receiver accepted before can be removed then. Such a
+message is sent when it is on the disk: otherwise it could come here once more, after a restart, with another id.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections import deque
+from collections.abc import Collection, Sequence
+
+from qmf.broker.nodes.entries import ACQUIRED, Entry
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.selectors import Selector
+from qmf.broker.protocols.amqp.outgoing import OutgoingLink
+from qmf.bus.engine.link import Link
+from qmf.bus.transport import AmqpTransport
+
+#: Messages that a client may hold unsettled on a link that can be resumed.
+MAX_UNSETTLED = 1_000
+#: Bytes of an attach for each unsettled delivery, at most: all have to fit in one frame.
+_BYTES_PER_DELIVERY = 64
+
+#: On a lasting link, tags of messages that are not in the store have this bit, and begin anywhere behind it.
+_TRANSIENT = 1 << 62
+
+
+class TaggedOutgoingLink(OutgoingLink):
+    """An `OutgoingLink` that can be resumed. It stays a consumer of its queue while it is suspended, without credit.
+
+    Attributes:
+        resumable: it can; otherwise its tags are those of any link.
+    """
+
+    def __init__(
+        self,
+        transport: AmqpTransport,
+        link: Link,
+        queue: Queue,
+        selector: Selector | None,
+        *,
+        lasting: bool,
+        resumable: bool = True,
+    ) -> None:
+        """Make the link.
+
+        Args:
+            transport, link, queue, selector: see `OutgoingLink`.
+            lasting: tags are the same after a restart.
+            resumable: as the attribute.
+        """
+        super().__init__(transport, link, queue, selector)
+        self.resumable = resumable
+        self._lasting = lasting
+        self._window = window_of(transport, MAX_UNSETTLED)
+        #: Tags of messages that are not in the store.
+        self._tags = itertools.count(_TRANSIENT | secrets.randbits(60) if lasting else 1)
+        #: Deliveries that the receiver knows of, which have to be established on another link before any other.
+        self._resuming: deque[int] = deque()
+        #: Entries that wait until they are on the disk, with what is to be sent.
+        self._held: deque[tuple[Entry, bytes]] = deque()
+        self._waiting = False
+
+    def resume(self, known: Collection[int], accepted: Collection[int] = ()) -> Collection[int]:
+        """The receiver knows of some deliveries: these are established again, the others return to the queue.
+
+        Args:
+            known: tags of those that are still to be settled.
+            accepted: tags of others that it has accepted. Those of messages that are not here any more are established
+                as well, so that the receiver can forget them.
+
+        Returns:
+            those of `known` that are still here.
+        """
+        unsettled, self._unsettled = self._unsettled, {}
+        wanted = {*known, *accepted}
+        if self._lasting and (missing := wanted - unsettled.keys()):
+            unsettled.update(self._delivery.claim(missing, self))
+        self._unsettled = {tag: unsettled.pop(tag) for tag in sorted(wanted) if tag in unsettled}
+        self._release_held()
+        self._delivery.release(unsettled.values())
+        self._resuming = deque(sorted({*self._unsettled, *accepted}))
+        return [tag for tag in known if tag in self._unsettled]
+
+    def reattach(self, transport: AmqpTransport, link: Link) -> None:
+        """Send on another link from now on."""
+        self._transport = transport
+        link.keeps_unsettled = self.link.keeps_unsettled
+        self.link = link
+
+    def ready(self) -> bool:
+        """See `Consumer`."""
+        if not self.resumable:
+            return super().ready()
+        held = len(self._held)
+        return (
+            not self._resuming and len(self._unsettled) + held < self._window and self._transport.room(self.link) > held
+        )
+
+    def dispatch(self) -> None:
+        """See `OutgoingLink`."""
+        engine = self._transport.engine
+        while self._resuming and engine.links.credit(self.link) > 0:
+            # Without data, which the receiver has.
+            engine.deliveries.send(self.link, b"", delivery_tag=self._resuming.popleft())
+            self._transport.flush_soon()
+        self._send_held()
+        super().dispatch()
+
+    def room(self) -> int:
+        """See `Consumer`."""
+        if not self.resumable:
+            return super().room()
+        return 1 if self.ready() else 0
+
+    def deliver_all(self, entries: Sequence[Entry]) -> int:
+        """See `Consumer`."""
+        return self._deliver_singly(entries) if self.resumable else super().deliver_all(entries)
+
+    def _send(self, entry: Entry, data: bytes) -> None:
+        """See `OutgoingLink`."""
+        if not self.resumable:
+            super()._send(entry, data)
+            return
+        if self._held or not self._may_send(entry):
+            self._held.append((entry, data))
+            self._wait_for_disk()
+        else:
+            self._send_tagged(entry, data)
+
+    def on_detached(self) -> None:
+        """See `OutgoingLink`."""
+        self._delivery.remove_consumer(self)
+        self._release_held()
+        super().on_detached()
+
+    def _send_tagged(self, entry: Entry, data: bytes) -> None:
+        tag = entry.record if self._lasting and entry.record is not None else next(self._tags)
+        self._unsettled[tag] = entry
+        self._transport.engine.deliveries.send(
+            self.link, data, delivery_tag=tag, message_format=entry.message.message_format
+        )
+        self._transport.flush_soon()
+        self.transfers += 1
+
+    def _may_send(self, entry: Entry) -> bool:
+        """An entry is on the disk, or need not be."""
+        recorder = self.queue.recorder
+        return not self._lasting or entry.record is None or recorder is None or recorder.is_stored(entry.record)
+
+    def _wait_for_disk(self) -> None:
+        if (recorder := self.queue.recorder) is not None and not self._waiting:
+            self._waiting = True
+            recorder.when_stored(self._on_stored)
+
+    def _on_stored(self) -> None:
+        self._waiting = False
+        self._send_held()
+
+    def _send_held(self) -> None:
+        """Send the entries that are on the disk by now, unless they are gone, or nothing can be sent."""
+        while self._held:
+            entry, data = self._held[0]
+            if entry.state is not ACQUIRED or entry.acquirer is not self:  # it could not be stored
+                self._held.popleft()
+            elif not self._may_send(entry):
+                self._wait_for_disk()
+                return
+            elif self._resuming or not self._transport.can_send(self.link):
+                return  # until there is credit, or the next connection
+            else:
+                self._held.popleft()
+                self._send_tagged(entry, data)
+
+    def _release_held(self) -> None:
+        held, self._held = self._held, deque()
+        self._delivery.release([entry for entry, _ in held if entry.acquirer is self])
+
+
+def window_of(transport: AmqpTransport, most: int) -> int:
+    """Deliveries that may be unsettled on a link that can be resumed."""
+    return max(2, min(most, transport.engine.max_frame // _BYTES_PER_DELIVERY))

@@ -1,0 +1,53 @@
+"""The memories of lasting links in the store: which messages came on them whose senders don't know the outcome yet."""
+
+from __future__ import annotations
+
+from qmf.broker.nodes.link_memory import LinkMemories
+from qmf.broker.store.journal import Journal
+from qmf.broker.store.store import Store
+from qmf.broker.store.unit import Definition, DefinitionKind
+
+_BITS = (1 << 64) - 1
+
+
+class StoredMemories:
+    """The `MemoryKeeper` of a broker with a data folder."""
+
+    def __init__(self, store: Store, journal: Journal) -> None:
+        """Make the keeper.
+
+        Args:
+            store: of the data folder.
+            journal: by which its units are written.
+        """
+        self._store = store
+        self._journal = journal
+
+    def define(self, name: str) -> int:
+        """See `MemoryKeeper`."""
+        id = self._store.next_definition_id()
+        self._journal.define(Definition(id, DefinitionKind.REMEMBERED_LINK, name, {}))
+        return id
+
+    def undefine(self, id: int) -> None:
+        """See `MemoryKeeper`."""
+        self._journal.undefine(id)
+
+    def remember(self, id: int, tag: int) -> bool:
+        """See `MemoryKeeper`."""
+        return self._journal.remember(id, tag)
+
+    def forget(self, id: int, tag: int) -> None:
+        """See `MemoryKeeper`."""
+        self._journal.forget(id, tag)
+
+    def restore(self) -> LinkMemories:
+        """The memories as the store has them. To be called before the store is started.
+
+        Raises:
+            StoreError: they cannot be read.
+        """
+        accepted = self._store.recover_acceptances()
+        links = [each for each in self._store.definitions if each.kind is DefinitionKind.REMEMBERED_LINK]
+        kept = {each.name: (each.id, [tag & _BITS for tag in accepted.get(each.id, ())]) for each in links}
+        return LinkMemories(self, kept)

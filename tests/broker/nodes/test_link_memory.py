@@ -1,0 +1,97 @@
+"""What a broker remembers of links on which messages come."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmf.broker.nodes import link_memory
+from qmf.broker.nodes.link_memory import LinkMemories, LinkMemory
+
+
+class Keeper:
+    """Keeps memories, and has room in the current unit or not."""
+
+    def __init__(self) -> None:
+        self.defined: list[str] = []
+        self.kept: set[tuple[int, int]] = set()
+        self.stores = True
+
+    def define(self, name: str) -> int:
+        self.defined.append(name)
+        return len(self.defined)
+
+    def undefine(self, id: int) -> None:
+        self.kept = {each for each in self.kept if each[0] != id}
+
+    def remember(self, id: int, tag: int) -> bool:
+        if self.stores:
+            self.kept.add((id, tag))
+        return self.stores
+
+    def forget(self, id: int, tag: int) -> None:
+        self.kept.remove((id, tag))
+
+
+def test_a_message_is_remembered_from_its_acceptance_until_its_sender_knows_that() -> None:
+    keeper = Keeper()
+    memory: LinkMemory[str] = LinkMemory(7, keeper)
+    memory.begin(1, "end")
+    assert (memory.storing, 1 in memory, keeper.kept) == ({1: "end"}, False, {(7, 1)})
+    memory.accept(1)
+    assert (memory.storing, memory.accepted) == ({}, [1])
+    memory.confirm(1)
+    assert (memory.accepted, keeper.kept) == ([], set())
+
+
+def test_what_is_not_stored_is_remembered_in_memory_alone() -> None:
+    keeper = Keeper()
+    keeper.stores = False
+    memory: LinkMemory[str] = LinkMemory(7, keeper)
+    memory.begin(1, "end")
+    memory.accept(1)
+    assert memory.accepted == [1]
+    memory.confirm(1)  # the keeper is not asked to forget it
+    assert 1 not in memory
+
+
+def test_what_could_not_be_stored_was_not_accepted() -> None:
+    memory: LinkMemory[str] = LinkMemory()
+    memory.begin(1, "end")
+    memory.refuse(1)
+    assert (memory.storing, memory.accepted, memory.lasting) == ({}, [], False)
+
+
+def test_the_sender_lists_what_it_does_not_know() -> None:
+    keeper = Keeper()
+    keeper.kept = {(7, tag) for tag in (3, 4, 5)}
+    memory: LinkMemory[str] = LinkMemory(7, keeper, [3, 4, 5])
+    memory.keep({4})
+    assert (memory.accepted, keeper.kept) == ([4], {(7, 4)})
+
+
+def test_the_first_ones_are_forgotten_where_no_sender_says_what_it_knows() -> None:
+    memory: LinkMemory[str] = LinkMemory()
+    for tag in (9, 1, 5):
+        memory.accept(tag)
+    memory.trim(2)
+    assert memory.accepted == [1, 5]
+
+
+def test_links_are_found_by_name_until_they_are_deleted() -> None:
+    keeper = Keeper()
+    memories = LinkMemories(keeper, {"kept": (8, [1])})
+    assert memories.find("kept").accepted == [1]
+    assert memories.find("new") is memories.find("new")
+    assert (keeper.defined, memories.names("ne"), len(memories)) == (["new"], ["new"], 2)
+    memories.delete("new")
+    memories.delete("new")
+    assert memories.names("") == ["kept"]
+
+
+def test_too_many_links(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(link_memory, "MAX_REMEMBERED", 2)
+    memories = LinkMemories()
+    for name in ("one", "two", "one", "three"):
+        memories.find(name)
+    assert memories.names("") == ["one", "three"]
+    assert "'two' is forgotten" in caplog.text
