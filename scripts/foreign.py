@@ -1,5 +1,5 @@
-"""Run a command with programs of others that tests can use: qpid-jms (Java), rhea and mqtt (JavaScript), proton C++,
-DuckDB, MIT Kerberos, mosquitto's clients, gmqtt and aiomqtt (Python).
+"""Run a command with programs of others that tests can use: qpid-jms (Java), rhea, mqtt, stompjs (JavaScript), proton
+C++, DuckDB, MIT Kerberos, mosquitto's clients, gmqtt and aiomqtt (Python).
 
     python -m scripts.foreign python -m pytest tests/broker/foreign
     python -m scripts.foreign --only rhea python -m pytest tests/broker/foreign
@@ -9,8 +9,8 @@ Maven and npm when they are first needed; proton C++ is the system's. A DuckDB w
 by pip, in a folder of its own, since the extension is published for other versions than the project's. What is missing
 of the system's packages (a JDK, Maven, Node.js, npm, proton's headers) is installed where this runs as root on Debian.
 The library gssapi is compiled against the system's Kerberos.
-The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA, QMF_TEST_DUCKDB_DELTA, QMF_TEST_KERBEROS,
-QMF_TEST_MOSQUITTO and QMF_TEST_PYTHON_MQTT (folders)
+The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA, QMF_TEST_WEBSOCKET_PAGE, QMF_TEST_DUCKDB_DELTA,
+QMF_TEST_KERBEROS, QMF_TEST_MOSQUITTO and QMF_TEST_PYTHON_MQTT (folders)
 and QMF_TEST_PROTON_CPP (the compiler's options); one that is named there already is used as it is. What cannot be had
 is reported and left out.
 """
@@ -78,8 +78,17 @@ def jms() -> str:
 def rhea() -> str:
     """The folder of the modules of rhea and of npm's mqtt, and of what they need."""
     need("node", "nodejs")
-    description = PROGRAMS / "javascript" / "package.json"
-    home = CACHE / f"rhea-{version(description)}"
+    return modules("rhea", PROGRAMS / "javascript" / "package.json")
+
+
+def websocket_page() -> str:
+    """The folder of the modules of the page `examples/websocket`."""
+    return modules("websocket-page", PROGRAMS.parents[2] / "examples" / "websocket" / "package.json")
+
+
+def modules(name: str, description: Path) -> str:
+    """The folder of the modules that a file of npm's asks for."""
+    home = CACHE / f"{name}-{version(description)}"
     if not home.exists():
         npm = need("npm", "npm")
         with unpacking(home) as folder:
@@ -184,6 +193,7 @@ def apt_install(package: str) -> None:
 CLIENTS: Mapping[str, Callable[[], str]] = {
     "jms": jms,
     "rhea": rhea,
+    "websocket_page": websocket_page,
     "mosquitto": mosquitto,
     "python_mqtt": python_mqtt,
     "proton_cpp": proton_cpp,
