@@ -59,7 +59,7 @@ def origin() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def chrome(origin: str) -> Iterator[Browser]:  # noqa: ARG001 - may skip the tests, before there is a browser
     if importlib.util.find_spec("playwright") is None or (program := chromium()) is None:
         pytest.skip("playwright and Chromium are needed: scripts/browser.sh installs one")
     from playwright.sync_api import sync_playwright
@@ -71,9 +71,9 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def opened(browser: Browser, origin: str, url: str, user: str = "", password: str = "") -> Iterator[Page]:
+def opened(chrome: Browser, origin: str, url: str, user: str = "", password: str = "") -> Iterator[Page]:
     """The page, which has been asked to connect."""
-    page = browser.new_page()
+    page = chrome.new_page()
     page.set_default_timeout(WAIT_LIMIT)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -90,8 +90,8 @@ def broker(**options: Any) -> EmbeddedBroker:
     return EmbeddedBroker(ws_port=0, mqtt=MqttOptions(port=0), stomp=StompOptions(port=0), **options)
 
 
-def test_what_one_protocol_sends_all_receive(browser: Browser, origin: str) -> None:
-    with broker(ws_origins=[origin]) as made, opened(browser, origin, made.ws_url or "") as page:
+def test_what_one_protocol_sends_all_receive(chrome: Browser, origin: str) -> None:
+    with broker(ws_origins=[origin]) as made, opened(chrome, origin, made.ws_url or "") as page:
         for name in PROTOCOLS:
             page.locator(f"#{name} p", has_text="connected").wait_for()
             page.locator(f"#{name} button:enabled").wait_for()
@@ -103,12 +103,12 @@ def test_what_one_protocol_sends_all_receive(browser: Browser, origin: str) -> N
             assert sorted(page.locator(f"#{name} li").all_inner_texts()) == sorted(expected)
 
 
-def test_logins_are_checked(browser: Browser, origin: str) -> None:
+def test_logins_are_checked(chrome: Browser, origin: str) -> None:
     with broker(ws_origins=[origin], users={"ann": "secret"}) as made:
-        with opened(browser, origin, made.ws_url or "", "ann", "secret") as page:
+        with opened(chrome, origin, made.ws_url or "", "ann", "secret") as page:
             for name in PROTOCOLS:
                 page.locator(f"#{name} button:enabled").wait_for()
-        with opened(browser, origin, made.ws_url or "", "ann", "wrong") as page:
+        with opened(chrome, origin, made.ws_url or "", "ann", "wrong") as page:
             said = {}
             for name in PROTOCOLS:
                 page.locator(f"#{name} p", has_not_text="connecting").wait_for()
@@ -118,8 +118,8 @@ def test_logins_are_checked(browser: Browser, origin: str) -> None:
             assert "uthenticat" in said["amqp"]
 
 
-def test_a_page_of_another_origin_is_not_let_in(browser: Browser, origin: str) -> None:
-    with broker(ws_origins=["http://elsewhere.example"]) as made, opened(browser, origin, made.ws_url or "") as page:
+def test_a_page_of_another_origin_is_not_let_in(chrome: Browser, origin: str) -> None:
+    with broker(ws_origins=["http://elsewhere.example"]) as made, opened(chrome, origin, made.ws_url or "") as page:
         page.locator("#stomp p", has_text="no connection").wait_for()
         for name in PROTOCOLS:
             assert page.locator(f"#{name} button").is_disabled()
