@@ -59,7 +59,8 @@ def origin() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def chrome(origin: str) -> Iterator[Browser]:  # noqa: ARG001 - may skip the tests, before there is a browser
+def chrome(origin: str) -> Iterator[Browser]:
+    """After `origin`, which may skip the tests."""
     if importlib.util.find_spec("playwright") is None or (program := chromium()) is None:
         pytest.skip("playwright and Chromium are needed: scripts/browser.sh installs one")
     from playwright.sync_api import sync_playwright
