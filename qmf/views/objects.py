@@ -107,6 +107,11 @@ class ObjectView:
         return identity
 
     @property
+    def received_values(self) -> Mapping[str, object]:
+        """The values as they were received, references as the agent sends them: a single one costs less here."""
+        return self.values.received if isinstance(self.values, ViewValues) else self.values
+
+    @property
     def names(self) -> Collection[str]:
         """What events call it: its index or name, or its property `name`, where the index has more parts."""
         identity, name = self.identity, self.values.get("name")
@@ -184,6 +189,11 @@ class ViewValues(Mapping[str, object]):
                 raise KeyError(name)
             single[name] = key_of_reference(self._item[name], self._item.agent, self._broker)
         return single[name]
+
+    @property
+    def received(self) -> Mapping[str, object]:
+        """The values as they were received, not converted."""
+        return self._item.data.values
 
     def __contains__(self, name: object) -> bool:
         return name in self._item.data.values

@@ -140,12 +140,14 @@ class Context:
             self.hidden[name] = 0
         if self.everything or not any(map(may_be_own, names)):
             return found
-        sessions = any(class_name(item.identity) == SESSION for item in found)
+        sessions = SESSION in names and bool(found)
         of_sessions = self._own_connections(found if CONNECTION in names and not where else None) if sessions else ()
-        shown = [item for item in found if not is_own_object(item, of_sessions)]
-        left = collections.Counter(class_name(item.identity) for item in found)
-        left.subtract(class_name(item.identity) for item in shown)
-        self.hidden.update(left)
+        shown: list[ObjectView] = []
+        for item in found:
+            if is_own_object(item, of_sessions):
+                self.hidden[class_name(item.identity)] += 1
+            else:
+                shown.append(item)
         return shown
 
     def left_out_rows(self, names: Iterable[ClassName]) -> int:

@@ -24,8 +24,9 @@ def is_own_object(item: ObjectView, own_connections: Collection[ObjectKey] = ())
         item: the object.
         own_connections: the connections of agents and consoles, for sessions.
     """
-    key = item.identity.class_key
-    return _is_own((key.package, key.name), item.values, own_connections)
+    # Asked of each object of a list: its identity and its converted values cost more than the answer.
+    name = item.schema.package, item.schema.name
+    return _is_own(name, item.values if name == SESSION else item.received_values, own_connections)
 
 
 def _is_own(name: ClassName, values: Values, own_connections: Collection[ObjectKey]) -> bool:
