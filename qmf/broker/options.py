@@ -23,6 +23,7 @@ from qmf.broker.process_control import ProcessControl
 from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.stomp.options import StompOptions
+from qmf.broker.relay.options import RelayOptions
 from qmf.bus.url import AMQP_PORT
 from qmf.errors import CallerError
 from qmf.sasl.gssapi import KerberosService
@@ -39,6 +40,7 @@ EXPIRY_INTERVAL = 600.0
 _AMQP_OPTIONS = AmqpOptions()
 _MQTT_OPTIONS = MqttOptions()
 _STOMP_OPTIONS = StompOptions()
+_RELAY_OPTIONS = RelayOptions()
 _CONNECTION_LIMITS = ConnectionLimits()
 
 
@@ -121,6 +123,7 @@ class BrokerOptions:
         amqp: what AMQP 1.0 allows to clients.
         mqtt: on which ports there is MQTT, and what it allows to clients; on none by default.
         stomp: on which port there is STOMP, and what it allows to clients; on none by default.
+        relay: whether messages to ``name@domain`` are relayed, and what is allowed then; they are not by default.
         management: seconds between publications of the broker's own agent, which shows its queues, clients and so on to
             consoles. None for no agent: its modules are not loaded then.
         publishes: the broker's own agent publishes changes; otherwise consoles have to query.
@@ -161,6 +164,8 @@ class BrokerOptions:
     amqp: AmqpOptions = _AMQP_OPTIONS
     mqtt: MqttOptions = _MQTT_OPTIONS
     stomp: StompOptions = _STOMP_OPTIONS
+    # Other brokers.
+    relay: RelayOptions = _RELAY_OPTIONS
     # The broker's own agent.
     management: float | None = attrs.field(default=None, validator=_interval)
     publishes: bool = True

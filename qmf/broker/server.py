@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from qmf.broker.management.agent import ManagementAgent
     from qmf.broker.protocols.mqtt.protocol import MqttProtocol
     from qmf.broker.protocols.stomp.protocol import StompProtocol
+    from qmf.broker.relay.relays import BrokerRelays
     from qmf.broker.store.persistence import Persistence
 
 log = logging.getLogger("qmf.broker")
@@ -104,6 +105,7 @@ class Broker(AsyncClosable):
         self._mqtt: MqttProtocol | None = None
         self._expiry: asyncio.TimerHandle | None = None
         self._federation: BrokerFederation | None = None
+        self._relays: BrokerRelays | None = None
 
     @property
     def host(self) -> str:
@@ -201,6 +203,9 @@ class Broker(AsyncClosable):
         operations = Operations(self._registry, options.policy)
         federation = self._federation = BrokerFederation(operations, self._container)
         operations.federation = federation
+        self._registry.agents = options.relay.agents
+        if options.relay.enabled:
+            self._relays = operations.relays = self._make_relays(operations, federation)
         self._add_observers(self._registry, operations)
         self._create_nodes(self._registry, operations)
         if self._persistence is not None:
@@ -233,6 +238,8 @@ class Broker(AsyncClosable):
                 await self.close()
                 raise
         federation.start()
+        if self._relays is not None:
+            self._relays.start()
 
     async def _start_listening(self, operations: Operations, sessions: ClientSessions, amqp: AmqpProtocol) -> None:
         await self._listener.start(amqp.accept)
@@ -288,6 +295,12 @@ class Broker(AsyncClosable):
             accept |= dict.fromkeys(STOMP_SUBPROTOCOLS, stomp.accept)
         await listener.start(lambda: server_layer(accept, options.ws_origins, options.open_timeout))
 
+    def _make_relays(self, operations: Operations, federation: BrokerFederation) -> BrokerRelays:
+        # Imported here, so that a broker that does not relay does not load it.
+        from qmf.broker.relay.relays import BrokerRelays
+
+        return BrokerRelays(operations, federation, self._options.relay)
+
     def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
         """Have what decides who may, and what records it, know what happens."""
         observers: list[BrokerObserver] = []
@@ -319,6 +332,8 @@ class Broker(AsyncClosable):
             None, (self._tls_listener, *self._mqtt_listeners, self._stomp_listener, self._ws_listener)
         ):
             listener.stop()
+        if self._relays is not None:
+            await self._relays.close()
         if self._federation is not None:
             await self._federation.close()
         management, self._management = self._management, None
@@ -378,12 +393,20 @@ class Broker(AsyncClosable):
 
         for each in persistence.peers:
             try:
-                federation.restore(each.kind.value, each.name, each.fields)
+                self._restore_peer(federation, each.kind.value, each.name, each.fields)
             except FederationError as error:
                 await self._close_data_dir()
                 raise StoreDamaged(
                     persistence.path, f"{each.kind.value} {each.name!r} cannot be restored: {error}"
                 ) from error
+
+    def _restore_peer(self, federation: BrokerFederation, kind: str, name: str, fields: Mapping[str, object]) -> None:
+        if kind != "relay":
+            federation.restore(kind, name, fields)
+        elif self._relays is not None:
+            self._relays.restore(name, fields)
+        else:
+            log.warning("relay %s: not used, since this broker was started without relaying", name)
 
     async def _close_data_dir(self) -> None:
         persistence, self._persistence = self._persistence, None
@@ -419,6 +442,8 @@ class Broker(AsyncClosable):
         assert self._federation is not None
         self._sessions.on_node_deleted(node)
         self._federation.on_node_deleted(node)
+        if self._relays is not None:
+            self._relays.on_node_deleted(node)
 
     def _on_policy_changed(self) -> None:
         """Other rules apply: what lacks a right now ends."""
@@ -426,6 +451,8 @@ class Broker(AsyncClosable):
         assert self._federation is not None
         self._sessions.on_policy_changed()
         self._federation.on_policy_changed()
+        if self._relays is not None:
+            self._relays.on_policy_changed()
 
     def _expire(self) -> None:
         """Remove the messages whose time to live has ended; one that is the next to be delivered is removed earlier."""

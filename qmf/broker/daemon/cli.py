@@ -30,6 +30,7 @@ from qmf.broker.daemon.log_rules import NOTICE, LogRuleError
 from qmf.broker.daemon.options import parse
 from qmf.broker.daemon.pid_files import DaemonError, hold, port_file, running, stop
 from qmf.broker.daemon.process_control import DaemonControl
+from qmf.broker.daemon.relay_options import relay_options
 from qmf.broker.daemon.reloading import Reloader
 from qmf.broker.daemon.security import (
     SecurityOptionError,
@@ -248,6 +249,7 @@ def _broker(
         stomp=StompOptions(
             port=options.stomp_port, max_frame=options.stomp_max_frame_size, heartbeat=options.stomp_heartbeat
         ),
+        relay=relay_options(options),
         ws_port=options.ws_port,
         ws_origins=options.ws_origin,
         total_limits=_total_limits(options.max_total_messages, options.max_total_bytes),

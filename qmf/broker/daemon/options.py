@@ -13,6 +13,7 @@ from qmf.broker.access.control import REALM
 from qmf.broker.daemon.config_file import config_arguments
 from qmf.broker.daemon.foreign_options import add_foreign_options
 from qmf.broker.daemon.pid_files import default_folder
+from qmf.broker.daemon.relay_options import add_relay_options
 from qmf.broker.daemon.tls import TLS_VERSIONS
 from qmf.broker.daemon.values import duration, yes_or_no
 from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT
@@ -71,6 +72,7 @@ def options_parser() -> argparse.ArgumentParser:
     _add_stomp_options(parser)
     _add_websocket_options(parser)
     _add_store_options(parser)
+    add_relay_options(parser)
     add_completion_option(parser)
     parser.add_argument("--verbose", action="store_true", help="log what happens: the same as --log-enable debug+")
     parser.add_argument("-v", "--version", action="version", version=f"qmf-broker {__version__}")

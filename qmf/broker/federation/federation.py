@@ -49,8 +49,26 @@ class BrokerFederation:
         self._links: dict[str, BrokerLink] = {}
         #: Those that were deleted, until their connections are closed.
         self._closing: set[asyncio.Task[None]] = set()
+        #: Asked before a domain is deleted: what else needs it, for people; empty for nothing.
+        self.watchers: list[Callable[[Domain], str]] = []
         self._started = False
         self._routes = BrokerRoutes(self._services, self._links.__contains__, self._close_later)
+
+    @property
+    def services(self) -> LinkServices:
+        """What all links of the broker share."""
+        return self._services
+
+    def domain(self, name: str) -> Domain:
+        """The domain of a name.
+
+        Raises:
+            FederationError: there is none.
+        """
+        found = self._domains.get(name)
+        if found is None:
+            raise FederationError(f"No such domain: {name}")
+        return found
 
     @property
     def tag(self) -> str:
@@ -85,12 +103,13 @@ class BrokerFederation:
 
     def remove_domain(self, name: str) -> None:
         """See `Federation`."""
-        domain = self._domains.get(name)
-        if domain is None:
-            raise FederationError(f"No such domain: {name}")
+        domain = self.domain(name)
         for link in self._links.values():
             if link.domain is domain:
                 raise FederationError(f"not-allowed: domain {name} is in use by the {link.kind} link {link.name}")
+        for user_of in self.watchers:
+            if user := user_of(domain):
+                raise FederationError(f"not-allowed: domain {name} is in use by {user}")
         self._registry.observer.on_domain_deleted(domain)
         del self._domains[name]
 
@@ -107,9 +126,7 @@ class BrokerFederation:
         if name in self._links or self._routes.is_taken(name):
             raise FederationError(f"object already exists: {name}")
         definition = read_link(direction, name, properties, principal, strict=strict)
-        domain = self._domains.get(definition.domain)
-        if domain is None:
-            raise FederationError(f"No such domain: {definition.domain}")
+        domain = self.domain(definition.domain)
         if definition.durable and not domain.durable:
             raise FederationError(f"invalid-argument: durable: domain {domain.name} is not durable")
         link = _CLASSES[direction](definition, domain, self._services)
@@ -183,9 +200,7 @@ class BrokerFederation:
             FederationError: a field is wrong, or its domain is missing.
         """
         definition = read_stored_link(direction, name, fields)
-        domain = self._domains.get(definition.domain)
-        if domain is None:
-            raise FederationError(f"No such domain: {definition.domain}")
+        domain = self.domain(definition.domain)
         link = _CLASSES[direction](definition, domain, self._services)
         try:
             link.check()

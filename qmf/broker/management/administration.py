@@ -6,11 +6,9 @@ Names, options and texts of errors are those of qpidd.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
 from qmf.agent import ErrorCode, MethodError
-from qmf.broker.management.callers import current_principal
+from qmf.broker.management.callers import answers_refusals, current_principal
 from qmf.broker.management.refusals import refusal
 from qmf.broker.nodes.bindings import PEER_OPERATION, PEER_ORIGIN, BindingRefused, BindingSpec
 from qmf.broker.nodes.exchange_types import EXCHANGE_TYPES
@@ -22,35 +20,18 @@ from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, N
 from qmf.broker.nodes.topics import PolicyKind, TopicError
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.peers import TRANSPORTS, FederationError, LinkDirection
-from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
+from qmf.broker.operations.policy import Action, ObjectType
 from qmf.broker.operations.principal import Principal
 from qmf.errors import DecodeError
 
 #: What `create` and `delete` know.
 _EXCHANGE_TYPES = ("exchange", "topic")
-_DOMAIN, _LINK, _BRIDGE = "domain", "link", "bridge"
+_DOMAIN, _LINK, _BRIDGE, _RELAY = "domain", "link", "bridge", "relay"
 _DIRECTIONS = {direction.value: direction for direction in LinkDirection}
-_PEER_TYPES = frozenset({_DOMAIN, _LINK, _BRIDGE, *_DIRECTIONS})
+_PEER_TYPES = frozenset({_DOMAIN, _LINK, _BRIDGE, _RELAY, *_DIRECTIONS})
 #: Beginning of the names of links that only `connect` gives.
 _RESERVED = "qpid."
 _POLICIES = {kind.value: kind for kind in PolicyKind}
-
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-
-def _answers_refusals(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A method whose caller is told, as by qpidd, what the policy refuses."""
-
-    @wraps(method)
-    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        try:
-            return method(*args, **kwargs)
-        except OperationRefused as error:
-            raise MethodError(f"unauthorized-access: {error}", ErrorCode.FORBIDDEN) from error
-
-    return call
 
 
 class Administration:
@@ -64,13 +45,13 @@ class Administration:
     def _principal(self) -> Principal:
         return current_principal()
 
-    @_answers_refusals
+    @answers_refusals
     def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> None:
         """Create a queue, an exchange, a binding, or another object of the broker.
 
         Args:
             type: ``queue``, ``exchange``, ``topic``, ``binding``, ``QueuePolicy``, ``TopicPolicy``, ``domain``,
-                ``incoming``, ``outgoing``, ``link`` or ``bridge``.
+                ``incoming``, ``outgoing``, ``link``, ``bridge`` or ``relay``.
             name: of the node; of a binding ``exchange/queue/key``.
             properties: settings of the node, or arguments of the binding.
             strict: refuse settings that this broker does not know, rather than ignore them.
@@ -87,7 +68,7 @@ class Administration:
         else:
             self._create_node(type, name, properties, strict=strict)
 
-    @_answers_refusals
+    @answers_refusals
     def delete(self, type: str, name: str, options: Mapping[str, object]) -> None:
         """Delete what `create` can create.
 
@@ -127,7 +108,7 @@ class Administration:
             except ExchangeInUse as error:
                 raise MethodError(f"not-allowed: {error}") from error
 
-    @_answers_refusals
+    @answers_refusals
     def queue(self, type: str, name: str) -> Queue:
         """The queue that `query` is about.
 
@@ -144,7 +125,7 @@ class Administration:
         self._operations.ask_access(self._principal, found)
         return found
 
-    @_answers_refusals
+    @answers_refusals
     def purge(self, queue: Queue, count: int, filter: Mapping[str, object]) -> None:
         """Remove waiting messages of a queue; arguments as of `reroute`.
 
@@ -153,7 +134,7 @@ class Administration:
         """
         self._operations.purge(self._principal, queue, count, message_filter(filter))
 
-    @_answers_refusals
+    @answers_refusals
     def move(self, source: str, target: str, count: int, filter: Mapping[str, object]) -> None:
         """Move waiting messages from one queue to another; what the other refuses stays.
 
@@ -167,7 +148,7 @@ class Administration:
             raise refusal(ErrorCode.INVALID_PARAMETER, f"no queue {missing!r}")
         self._operations.move(self._principal, one, two, count, message_filter(filter))
 
-    @_answers_refusals
+    @answers_refusals
     def reroute(self, queue: Queue, count: int, exchange: str | None, filter: Mapping[str, object]) -> None:
         """Publish waiting messages of a queue to an exchange, as new ones; what is refused stays.
 
@@ -194,7 +175,7 @@ class Administration:
             matches = lambda message: _headers(message) is not None and (chosen is None or chosen(message))  # noqa: E731
         self._operations.reroute(self._principal, queue, found, count, matches)
 
-    @_answers_refusals
+    @answers_refusals
     def redirect(self, source: str, target: str) -> None:
         """Redirect new messages of a queue to another one, and those of that to the first; or end that.
 
@@ -216,7 +197,7 @@ class Administration:
             return
         self._operations.redirect(self._principal, one, two)
 
-    @_answers_refusals
+    @answers_refusals
     def connect(self, host: str, port: int, transport: str, properties: Mapping[str, object]) -> None:
         """Create a link for routes, unless there is one to this place.
 
@@ -243,7 +224,7 @@ class Administration:
         except FederationError as error:
             raise refusal(ErrorCode.INVALID_PARAMETER, str(error)) from error
 
-    @_answers_refusals
+    @answers_refusals
     def bridge(self, link: str, properties: Mapping[str, object]) -> None:
         """Create a route on a link, unless there is one from this source to this destination with this key.
 
@@ -265,12 +246,12 @@ class Administration:
         except FederationError as error:
             raise refusal(ErrorCode.INVALID_PARAMETER, str(error)) from error
 
-    @_answers_refusals
+    @answers_refusals
     def timestamps(self) -> bool:
         """Whether messages that come get the time as an annotation."""
         return self._operations.timestamps(self._principal)
 
-    @_answers_refusals
+    @answers_refusals
     def set_timestamps(self, *, receive: bool) -> None:
         """Let messages that come get the time as an annotation, or not."""
         self._operations.set_timestamps(self._principal, receive=receive)
@@ -324,7 +305,7 @@ class Administration:
             raise MethodError(f"invalid parameter to method call: {error}") from error
 
     def _create_peer(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
-        """Create a domain, a link, or a route."""
+        """Create a domain, a link, a route, or a relay."""
         if not name:
             raise MethodError("invalid parameter to method call: the name is empty")
         try:
@@ -336,6 +317,8 @@ class Administration:
                 self._operations.create_route_link(self._principal, name, properties, strict=strict)
             elif type == _BRIDGE:
                 self._operations.create_bridge(self._principal, name, properties, strict=strict)
+            elif type == _RELAY:
+                self._operations.create_relay(self._principal, name, properties, strict=strict)
             else:
                 self._operations.create_link(self._principal, _DIRECTIONS[type], name, properties, strict=strict)
         except FederationError as error:
@@ -349,6 +332,8 @@ class Administration:
                 self._operations.delete_route_link(self._principal, name)
             elif type == _BRIDGE:
                 self._operations.delete_bridge(self._principal, name)
+            elif type == _RELAY:
+                self._operations.delete_relay(self._principal, name)
             else:
                 self._operations.delete_link(self._principal, _DIRECTIONS[type], name)
         except FederationError as error:

@@ -13,6 +13,7 @@ from qmf.agent import AccessRequest, Action, Agent
 from qmf.broker.local_bus import LocalBus
 from qmf.broker.management.callers import current_principal, decide
 from qmf.broker.management.events import EVENTS, OWN_EVENTS, EventPublisher
+from qmf.broker.management.forwarding_objects import ForwardingPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
@@ -84,10 +85,11 @@ class ManagementAgent:
             self._agent.register(*certificate_object.CLASSES, *certificate_object.EVENTS)
         objects = ObjectPublisher(self._agent, self._sampler, operations, setup.listening)
         objects.publish_existing(process, setup)
+        forwarding = ForwardingPublisher(self._agent, self._sampler, operations)
         self._before = registry.observer
         events = EventPublisher(self._agent, registry, setup.listening)
         sessions = self._publish_sessions(setup, objects)
-        registry.observer = BrokerObservers(self._before, objects, events, *sessions)
+        registry.observer = BrokerObservers(self._before, objects, events, forwarding, *sessions)
 
     def _publish_sessions(self, setup: BrokerSetup, objects: ObjectPublisher) -> list[BrokerObserver]:
         if setup.mqtt_sessions is None:

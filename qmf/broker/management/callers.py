@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
 import attrs
 
-from qmf.agent import AccessRequest, Action, current_caller
+from qmf.agent import AccessRequest, Action, ErrorCode, MethodError, current_caller
 from qmf.agent.requests.method_handler import SET_PROPERTIES
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.local_bus import sender_of_message
@@ -19,6 +23,22 @@ _WITHIN = "management"
 _OF_QUEUES = {"purge": operations_policy.Action.PURGE, "reroute": operations_policy.Action.REROUTE}
 #: Subjects of queries that are not asked for.
 _SCHEMAS = ("SCHEMA", "SCHEMA_ID")
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def answers_refusals(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A method whose caller is told, as by qpidd, what the policy refuses."""
+
+    @wraps(method)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return method(*args, **kwargs)
+        except OperationRefused as error:
+            raise MethodError(f"unauthorized-access: {error}", ErrorCode.FORBIDDEN) from error
+
+    return call
 
 
 @attrs.frozen(eq=False)

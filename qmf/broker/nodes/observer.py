@@ -16,6 +16,7 @@ import attrs
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.nodes.counters import ExchangeCounters
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, Topic
@@ -348,6 +349,62 @@ class PeerBridge(Hashable, Protocol):
         """When it came into this state, in seconds since 1970."""
 
 
+class MessageRelay(Hashable, Protocol):
+    """What forwards messages to ``name@domain``. Compared by identity."""
+
+    @property
+    def name(self) -> str:
+        """The domain in addresses."""
+
+    @property
+    def durable(self) -> bool:
+        """It is there again after a restart."""
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """From which it is made again."""
+
+    @property
+    def domain_name(self) -> str:
+        """Name of the domain (another broker); empty if that is looked up, or takes the messages itself."""
+
+    @property
+    def queue(self) -> Queue:
+        """In which messages wait."""
+
+    @property
+    def dead_letters(self) -> str:
+        """Name of the queue for messages that could not be forwarded."""
+
+    @property
+    def counters(self) -> ExchangeCounters:
+        """Of the messages that came."""
+
+    @property
+    def forwarded(self) -> int:
+        """Messages that the other broker has accepted."""
+
+    @property
+    def retried(self) -> int:
+        """Messages that the other broker has refused for now."""
+
+    @property
+    def dead_lettered(self) -> int:
+        """Messages that could not be forwarded."""
+
+    @property
+    def state_name(self) -> str:
+        """Its state, in the words of links."""
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is forwarded; empty if all is well."""
+
+    @property
+    def since(self) -> float:
+        """When it came into this state, in seconds since 1970."""
+
+
 class BrokerObserver:
     """Notified on the loop's thread, after something was created and before it is removed. This one does nothing.
 
@@ -444,6 +501,21 @@ class BrokerObserver:
 
     def on_bridge_deleted(self, bridge: PeerBridge) -> None:
         """A bridge is about to be deleted."""
+
+    def on_relay_declared(self, relay: MessageRelay) -> None:
+        """A relay was created."""
+
+    def on_relay_deleted(self, relay: MessageRelay) -> None:
+        """A relay is about to be deleted."""
+
+    def on_dead_letter(self, domain: str, address: str, reason: str) -> None:
+        """A message could not be forwarded, and is in the queue for dead letters.
+
+        Args:
+            domain: of the relay; empty for a message to a domain without one.
+            address: to which it was sent.
+            reason: for people.
+        """
 
     def on_redirected(self, source: Queue, target: Queue) -> None:
         """New messages of a queue go to another one."""

@@ -43,6 +43,7 @@ class Queue:
         redirect_source: of the two, it is the one whose messages were to be redirected.
         filter: the messages that it keeps; None for all. Set by `exclude`.
         recorder: of a durable queue; None for any other.
+        reserved: who alone puts messages into it, for people; empty for everybody.
         held: while a transaction is committed: gets the entries that come, which are not available before
             `QueueDelivery.offer`; else None.
     """
@@ -82,6 +83,7 @@ class Queue:
         self.redirected: Queue | None = None
         self.redirect_source = False
         self.recorder: Recorder | None = None
+        self.reserved = ""
         self.held: list[Entry] | None = None
         self.flow = FlowControl(name, settings, self.counters, self.contents.depth) if settings.flow_stop else None
         self._broker_counters = broker_counters

@@ -30,6 +30,7 @@ from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationEr
 from qmf.broker.nodes.observer import BrokerClient, BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import Recorder
+from qmf.broker.nodes.relay_addresses import RelayTable
 from qmf.broker.nodes.router import Node, Router
 from qmf.broker.nodes.selectors import SelectorError, compile_selector
 from qmf.broker.nodes.settings import (
@@ -91,6 +92,8 @@ class NodeRegistry(Router):
         memories: of lasting links, on which messages come.
         timestamps: messages that come get the time as an annotation.
         topics: the topics and policies.
+        relay: the domains of other brokers to which messages are relayed; None for none.
+        agents: users whose messages may name other users: transfer agents of other brokers.
     """
 
     def __init__(
@@ -125,6 +128,8 @@ class NodeRegistry(Router):
         self.recorder: Recorder | None = None
         self.memories = LinkMemories()
         self.timestamps = False
+        self.relay: RelayTable | None = None
+        self.agents: frozenset[str] = frozenset()
         self.topics = Topics(self)
         self.limits = limits or QueueLimits()
         self.depth = None if total_limits is None else Depth(total_limits)
@@ -166,7 +171,9 @@ class NodeRegistry(Router):
 
     def has(self, node: Node) -> bool:
         """True unless a node was deleted."""
-        return self.queue(node.name) is node or self.exchange(node.name) is node
+        if self.queue(node.name) is node or self.exchange(node.name) is node:
+            return True
+        return self.relay is not None and self.relay.has(node)
 
     def resolve(self, address: str, kind: type[Queue | Exchange] | None = None) -> Node | None:
         """The node that the address of a link names; a topic is its exchange.
@@ -185,14 +192,27 @@ class NodeRegistry(Router):
         exchange = None if kind is Queue else self.exchange(address)
         if queue is not None and exchange is not None:
             raise AmbiguousNode(f"{address!r} is ambiguous: there are a queue and an exchange of this name")
-        return exchange if queue is None else queue
+        found = exchange if queue is None else queue
+        if found is None and self.relay is not None and (parts := self.relay.split(address)) is not None:
+            return self.resolve(parts[0], kind) if self.relay.is_local(parts[1]) else self.relay.find(address)
+        return found
 
     def relay_target(self, address: str) -> Node | None:
         """The node of a message that names it itself, and cannot say of which kind it is; as qpidd: the queue first."""
         if (queue := self._queues.get(address)) is not None:
             return queue
         topic = self.topics.get(address)
-        return self.exchange(address) if topic is None else topic.exchange
+        found = self.exchange(address) if topic is None else topic.exchange
+        if found is None and self.relay is not None and (parts := self.relay.split(address)) is not None:
+            return self.relay_target(parts[0]) if self.relay.is_local(parts[1]) else self.relay.find(address)
+        return found
+
+    def missing(self, address: str) -> str:
+        """Why an address names nothing, for people."""
+        parts = None if self.relay is None else self.relay.split(address)
+        if self.relay is None or parts is None or self.relay.is_local(parts[1]):
+            return f"no exchange or queue {address!r}"
+        return f"no relay to the domain {parts[1]!r} of {address!r}"
 
     def default_binding(self, queue: Queue) -> Binding:
         """The binding of a queue to the default exchange."""
@@ -336,6 +356,8 @@ class NodeRegistry(Router):
             BindingExists: it has a binding with the same key and other arguments.
             BindingRefused: the arguments are invalid.
         """
+        if queue.reserved:
+            raise BindingRefused(f"queue {queue.name!r}: only {queue.reserved} puts messages into it")
         if not exchange.bind(queue, spec):
             existing = exchange.binding(queue, spec.key)
             if existing is not None and existing.spec != spec:

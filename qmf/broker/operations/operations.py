@@ -18,7 +18,7 @@ from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import ExchangeSettings, QueueSettings
 from qmf.broker.nodes.topics import PolicyKind
 from qmf.broker.operations.grants import BrowseGrant, ConsumeGrant
-from qmf.broker.operations.peers import Federation, FederationError, LinkDirection
+from qmf.broker.operations.peers import Federation, FederationError, LinkDirection, Relays
 from qmf.broker.operations.policy import Action, AllowAll, ObjectType, Operation, OperationRefused, Policy
 from qmf.broker.operations.principal import Principal
 from qmf.broker.operations.properties import exchange_properties, new_queue_properties, queue_properties
@@ -44,6 +44,7 @@ class Operations:
         on_refused: called when the policy has refused something.
         on_policy_changed: called when another policy applies; what was granted before may be asked for again.
         federation: the domains and links of the broker; None for one that can have none. Set when the broker starts.
+        relays: the relays of the broker; None for one that does not relay. Set when the broker starts.
     """
 
     def __init__(self, registry: NodeRegistry, policy: Policy | None = None) -> None:
@@ -57,6 +58,7 @@ class Operations:
         self.on_refused: Callable[[OperationRefused], None] = lambda _: None
         self.on_policy_changed: Callable[[], None] = lambda: None
         self.federation: Federation | None = None
+        self.relays: Relays | None = None
         self._policy: Policy = policy or AllowAll()
         #: What was granted while somebody notes it.
         self._noted: list[Operation] | None = None
@@ -435,6 +437,28 @@ class Operations:
         """Delete a route; see `Federation.remove_bridge`."""
         self._ask_federation(principal, name).remove_bridge(name)
 
+    def create_relay(
+        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
+    ) -> None:
+        """Create a relay to a domain; see `Relays.add`."""
+        self._ask_relays(principal, name).add(principal, name, properties, strict=strict)
+
+    def delete_relay(self, principal: Principal, name: str) -> None:
+        """Delete a relay; see `Relays.remove`."""
+        self._ask_relays(principal, name).remove(name)
+
+    def pause_relay(self, principal: Principal, name: str) -> None:
+        """Let messages wait; see `Relays.pause`."""
+        self._ask_relays(principal, name).pause(name)
+
+    def resume_relay(self, principal: Principal, name: str) -> None:
+        """Forward messages again; see `Relays.resume`."""
+        self._ask_relays(principal, name).resume(name)
+
+    def retry_dead_letters(self, principal: Principal, name: str, count: int) -> int:
+        """Forward dead letters again; see `Relays.retry`."""
+        return self._ask_relays(principal, name).retry(name, count)
+
     def timestamps(self, principal: Principal) -> bool:
         """Whether messages that come get the time as an annotation."""
         self.ask(principal, Operation(Action.ACCESS, ObjectType.BROKER))
@@ -452,6 +476,12 @@ class Operations:
         if self.federation is None:
             raise FederationError("this broker can have no links to other brokers")
         return self.federation
+
+    def _ask_relays(self, principal: Principal, name: str) -> Relays:
+        self.ask(principal, Operation(Action.CREATE, ObjectType.LINK, name))
+        if self.relays is None:
+            raise FederationError("this broker does not relay: it was started without that")
+        return self.relays
 
     def _ask_creation(self, principal: Principal, name: str, declaration: NodeDeclaration) -> None:
         if declaration.exchange is None:

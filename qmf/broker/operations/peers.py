@@ -6,7 +6,7 @@ import enum
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from qmf.broker.nodes.observer import PeerBridge, PeerDomain, PeerLink
+from qmf.broker.nodes.observer import MessageRelay, PeerBridge, PeerDomain, PeerLink
 from qmf.broker.operations.principal import Principal
 
 #: Transports of links for routes, and whether they stand for TLS.
@@ -124,6 +124,63 @@ class Federation(Protocol):
 
     def remove_bridge(self, name: str) -> None:
         """Remove a route.
+
+        Raises:
+            FederationError: there is none.
+        """
+
+
+class Relays(Protocol):
+    """The relays of a broker: what forwards messages to ``name@domain``."""
+
+    @property
+    def relays(self) -> Collection[MessageRelay]:
+        """All relays."""
+
+    def add(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
+        """Add a relay, which forwards messages from now on.
+
+        Args:
+            principal: who creates it; it acts on its behalf.
+            name: the domain in addresses.
+            properties: as consoles give them.
+            strict: refuse properties that are not known.
+
+        Raises:
+            FederationError: there is one for the domain, or a property is wrong.
+            OperationRefused: the policy refuses to the principal what the relay does.
+        """
+
+    def remove(self, name: str) -> None:
+        """Remove a relay; its messages stay in their queue.
+
+        Raises:
+            FederationError: there is none.
+        """
+
+    def pause(self, name: str) -> None:
+        """Let messages wait, until `resume`, or the next start of the broker.
+
+        Raises:
+            FederationError: there is none.
+        """
+
+    def resume(self, name: str) -> None:
+        """Forward messages again.
+
+        Raises:
+            FederationError: there is none.
+        """
+
+    def retry(self, name: str, count: int) -> int:
+        """Let dead letters of a relay wait for their transfer again.
+
+        Args:
+            name: of the relay.
+            count: how many at most; 0 for all.
+
+        Returns:
+            their number.
 
         Raises:
             FederationError: there is none.

@@ -11,7 +11,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node, RoutingResult
 from qmf.broker.operations.grants import Publication
-from qmf.broker.operations.policy import Action, ObjectType, Operation, Policy
+from qmf.broker.operations.policy import Action, ObjectType, Operation, OperationRefused, Policy
 from qmf.broker.operations.principal import Principal
 
 #: Keys to one exchange that are kept as granted.
@@ -144,10 +144,16 @@ class Publisher:
     def _ask_node(self, node: Node) -> None:
         self._operations.ask_access(self._principal, node)
         if isinstance(node, Queue):
+            self._refuse_reserved(node)
             self._ask("", {"routingkey": node.name})
         elif not self._by_key:
             self._ask(node.name, {})
         self._granted.add(node)
+
+    def _refuse_reserved(self, queue: Queue) -> None:
+        if queue.reserved:
+            operation = Operation(Action.PUBLISH, ObjectType.QUEUE, queue.name)
+            raise OperationRefused(self._principal, operation, f"only {queue.reserved} puts messages into it")
 
     def _ask_address(self, message: Message) -> None:
         if self._relay and message.to is not None:

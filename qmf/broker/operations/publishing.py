@@ -41,7 +41,7 @@ def read_and_resolve(
         WrongUserId: it names another user.
     """
     message = read_message(data, registry.clock(), message_format)
-    if message.user_id and user and message.user_id != user.encode():
+    if message.user_id and user and message.user_id != user.encode() and user not in registry.agents:
         raise WrongUserId(f"the message names the user {message.user_id!r}, and the client is {user!r}")
     if registry.timestamps:
         message = message.with_annotation(INGRESS_TIME, time.time_ns())
@@ -88,10 +88,10 @@ def publish_message(publisher: Publisher, message: Message, target: Node | None)
         return reject(publisher.registry, error)
     if result is RoutingResult.QUEUE_FULL:
         return Refusal(Reason.FULL, publisher.registry.refusal)
-    return no_node(message) if target is None else None
+    return no_node(publisher.registry, message) if target is None else None
 
 
-def no_node(message: Message) -> Refusal:
+def no_node(registry: NodeRegistry, message: Message) -> Refusal:
     """Why a message is refused whose address names nothing."""
-    text = "the message has no address" if message.to is None else f"no exchange or queue {message.to!r}"
+    text = "the message has no address" if message.to is None else registry.missing(message.to)
     return Refusal(Reason.NOT_FOUND, text)

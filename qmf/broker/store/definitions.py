@@ -9,7 +9,15 @@ from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_of, read_node_declaration
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink, PeerBridge, PeerDomain, PeerLink
+from qmf.broker.nodes.observer import (
+    BrokerClient,
+    BrokerObserver,
+    ClientLink,
+    MessageRelay,
+    PeerBridge,
+    PeerDomain,
+    PeerLink,
+)
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange
 from qmf.broker.nodes.settings import Lifetime, OverflowPolicy
@@ -41,6 +49,7 @@ _PEERS = frozenset(
         DefinitionKind.OUTGOING,
         DefinitionKind.LINK,
         DefinitionKind.BRIDGE,
+        DefinitionKind.RELAY,
     }
 )
 
@@ -213,6 +222,15 @@ class DefinitionRecorder(BrokerObserver):
     def on_bridge_deleted(self, bridge: PeerBridge) -> None:
         """See `BrokerObserver`."""
         self._forget_peer(DefinitionKind(bridge.kind), bridge.name)
+
+    def on_relay_declared(self, relay: MessageRelay) -> None:
+        """See `BrokerObserver`."""
+        if relay.durable:
+            self._define_peer(DefinitionKind.RELAY, relay.name, relay.fields)
+
+    def on_relay_deleted(self, relay: MessageRelay) -> None:
+        """See `BrokerObserver`."""
+        self._forget_peer(DefinitionKind.RELAY, relay.name)
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""

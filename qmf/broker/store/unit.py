@@ -24,6 +24,7 @@ class DefinitionKind(enum.Enum):
     LINK = "link"
     BRIDGE = "bridge"
     REMEMBERED_LINK = "remembered link"
+    RELAY = "relay"
 
 
 @attrs.frozen

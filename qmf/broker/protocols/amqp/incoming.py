@@ -254,7 +254,7 @@ class IncomingLink:
             message.origin = self._origin
             publication = self._publisher.admit(node, message)
             if node is None:
-                refusal = no_node(message)
+                refusal = no_node(self._registry, message)
                 transaction.refused = refusal.description
                 raise TransactionFailed(refusal)
             coordinator.add(transaction, publication)

@@ -133,7 +133,7 @@ class LinkNodes:
         """What is missing for a link, and whether there is a node of the other kind."""
         other = self._registry.find(name)
         if other is None:
-            return f"no exchange or queue {name!r}"
+            return self._registry.missing(name)
         kind, is_there = ("exchange", "a queue") if isinstance(other, Queue) else ("queue", "an exchange")
         return f"no {kind} {name!r}: it is {is_there}"
 

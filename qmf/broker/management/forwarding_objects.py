@@ -1,0 +1,118 @@
+"""What the broker forwards as managed objects and events of the package ``qmf.forwarding``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from qmf.agent import Agent, Event, MethodError
+from qmf.broker.management.callers import answers_refusals, current_principal
+from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
+from qmf.broker.management.values import lstr, sstr
+from qmf.broker.nodes.observer import BrokerObserver, MessageRelay
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.peers import FederationError
+from qmf.errors import CallerError
+from qmf.models.forwarding import agent as model
+
+log = logging.getLogger("qmf.broker")
+
+CLASSES = (model.Relay, model.QueueLink)
+EVENTS = (model.DeadLettered, model.QueueLinkChanged)
+
+_NS = 1_000_000_000
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _call(method: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    """The result of an operation; its errors are those of a method."""
+    try:
+        return answers_refusals(method)(*args, **kwargs)
+    except FederationError as error:
+        raise MethodError(str(error)) from error
+
+
+class ManagedRelay(model.Relay, SampledObject):
+    """What forwards messages to a domain."""
+
+    def __init__(self, relay: MessageRelay, operations: Operations) -> None:
+        """Make the object of a relay.
+
+        Args:
+            relay: of the broker.
+            operations: of the broker.
+        """
+        super().__init__(
+            name=sstr(relay.name),
+            domain=sstr(relay.domain_name),
+            durable=relay.durable,
+            transmissionQueue=sstr(relay.queue.name),
+            deadLetters=sstr(relay.dead_letters),
+        )
+        self._relay = relay
+        self._operations = operations
+
+    def sample(self) -> None:
+        """See `SampledObject`."""
+        relay = self._relay
+        self.state, self.lastError = sstr(relay.state_name), lstr(relay.reason)
+        self.since = round(relay.since * _NS)
+        self.received.set(relay.counters.received)
+        self.forwarded.set(relay.forwarded)
+        self.retried.set(relay.retried)
+        self.deadLettered.set(relay.dead_lettered)
+        self.waiting.set(relay.queue.contents.depth.count)
+
+    def pause(self) -> None:
+        """See the schema."""
+        _call(self._operations.pause_relay, current_principal(), self._relay.name)
+
+    def resume(self) -> None:
+        """See the schema."""
+        _call(self._operations.resume_relay, current_principal(), self._relay.name)
+
+    def retryDeadLetters(self, count: int) -> model.RelayRetryDeadLettersResult:
+        """See the schema."""
+        moved = _call(self._operations.retry_dead_letters, current_principal(), self._relay.name, count)
+        return model.RelayRetryDeadLettersResult(moved=moved)
+
+
+class ForwardingPublisher(BrokerObserver):
+    """Adds the objects to the broker's agent and removes them, and raises the events."""
+
+    def __init__(self, agent: Agent, sampler: StatisticsSampler, operations: Operations) -> None:
+        """Make the publisher, and add objects for what exists.
+
+        Args:
+            agent: of the broker.
+            sampler: updates the objects from now on.
+            operations: of the broker.
+        """
+        self._agent = agent
+        self._operations = operations
+        self._relays: SampledObjects[MessageRelay, ManagedRelay] = SampledObjects(agent)
+        agent.register(*CLASSES, *EVENTS)
+        sampler.add("Relay", self._relays.sample)
+        for relay in () if operations.relays is None else operations.relays.relays:
+            self.on_relay_declared(relay)
+
+    def on_relay_declared(self, relay: MessageRelay) -> None:
+        """See `BrokerObserver`."""
+        self._relays.add(relay, ManagedRelay(relay, self._operations), sstr(relay.name))
+
+    def on_relay_deleted(self, relay: MessageRelay) -> None:
+        """See `BrokerObserver`."""
+        self._relays.remove(relay)
+
+    def on_dead_letter(self, domain: str, address: str, reason: str) -> None:
+        """See `BrokerObserver`."""
+        self._raise(model.DeadLettered(domain=sstr(domain), address=lstr(address), reason=lstr(reason)))
+
+    def _raise(self, event: Event) -> None:
+        try:
+            self._agent.raise_event(event)
+        except CallerError as error:
+            log.warning("an event is missing in the management: %s", error)

@@ -1,0 +1,180 @@
+"""Relays as they are asked for: values, read from the properties that consoles give. No I/O."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.broker.federation.definitions import (
+    ADDRESS,
+    CONTAINER,
+    MAX_HOPS,
+    PROTOCOL,
+    STORED,
+    USER,
+    LinkDefinition,
+    plain_values,
+    refuse_unknown,
+)
+from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
+from qmf.broker.nodes.relay_addresses import AT, normal_domain
+from qmf.broker.operations.peers import FederationError, LinkDirection
+from qmf.broker.operations.principal import Principal
+
+#: Queue of the messages that could not be forwarded, unless the relay names another one.
+DEAD_LETTERS = "relay.dead-letters"
+
+#: Times that the other broker may refuse a message for now, unless the relay says otherwise.
+RETRIES = 20
+
+#: Beginning of the properties that are arguments of the transmission queue.
+_QUEUE_ARGUMENTS = "qpid."
+#: Properties of a domain that is looked up in the DNS.
+_LOGIN = ("username", "password", "sasl_mechanisms")
+
+
+@attrs.frozen(eq=False)
+class RelayDefinition:
+    """A relay.
+
+    Attributes:
+        name: the domain in addresses, in small letters.
+        domain: name of the domain (another broker) to which messages are forwarded; empty for `srv` or `waits`.
+        srv: that broker is looked up in the DNS.
+        login: user, password and mechanisms for it then.
+        durable: the relay is there again after a restart; its queue always is.
+        timeout: seconds that a message may wait; None for those of the broker.
+        retries: times that the other broker may refuse a message for now, before it is a dead letter.
+        dead_letters: name of the queue for messages that could not be forwarded.
+        full_address: messages are sent to ``name@domain``, and not to ``name``.
+        queue: arguments of the transmission queue.
+        principal: on whose behalf the relay was created.
+        container: container id under which the other broker knows it.
+        properties: as given.
+    """
+
+    name: str
+    domain: str
+    srv: bool
+    login: Mapping[str, object] = attrs.field(repr=False)
+    durable: bool
+    timeout: float | None
+    retries: int
+    dead_letters: str
+    full_address: bool
+    queue: Mapping[str, object]
+    principal: Principal
+    container: str
+    properties: Mapping[str, object] = attrs.field(repr=False)
+
+    @property
+    def waits(self) -> bool:
+        """Nothing is forwarded: messages wait until the other broker takes them from the transmission queue."""
+        return not self.domain and not self.srv
+
+    @property
+    def transmission_queue(self) -> str:
+        """Name of the queue in which messages wait."""
+        return f"relay.{self.name}"
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What the store keeps of it: `read_stored_relay` reads it."""
+        principal = self.principal
+        return {
+            **self.properties,
+            USER: principal.user,
+            ADDRESS: principal.address,
+            PROTOCOL: principal.protocol,
+            CONTAINER: self.container,
+        }
+
+    @property
+    def link(self) -> LinkDefinition:
+        """The link of the transfer agent."""
+        return LinkDefinition(
+            name=self.transmission_queue,
+            direction=LinkDirection.OUTGOING,
+            domain=self.domain or self.name,
+            source=self.transmission_queue,
+            target="",
+            durable=False,
+            key="",
+            selector="",
+            queue={},
+            max_hops=MAX_HOPS,
+            principal=self.principal,
+            container=self.container,
+            properties={},
+        )
+
+
+def read_relay(
+    name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
+) -> RelayDefinition:
+    """A new relay from its properties.
+
+    Args:
+        name: the domain in addresses.
+        properties: ``domain``, ``srv``, ``username``, ``password``, ``sasl_mechanisms``, ``durable``, ``timeout``,
+            ``retries``, ``dead_letters``, ``full_address``, and those of a queue, which begin with ``qpid.``.
+        principal: who creates it.
+        strict: refuse other properties.
+
+    Raises:
+        FederationError: a property is wrong.
+    """
+    return _read(name, properties, principal, f"qmf-relay-{uuid.uuid4()}", strict=strict)
+
+
+def read_stored_relay(name: str, fields: Mapping[str, object]) -> RelayDefinition:
+    """A relay as the store has it (`RelayDefinition.fields`).
+
+    Raises:
+        FederationError: a field is wrong.
+    """
+    user, address, protocol, container = (str(fields.get(key, "")) for key in (USER, ADDRESS, PROTOCOL, CONTAINER))
+    properties = {key: value for key, value in fields.items() if key not in STORED}
+    return _read(name, properties, Principal(user, address, protocol), container, strict=False)
+
+
+def _read(
+    name: str, properties: Mapping[str, object], principal: Principal, container: str, *, strict: bool
+) -> RelayDefinition:
+    if not name or AT in name or name != name.strip():
+        raise FederationError(f"invalid-argument: {name!r} is no domain, such as example.org")
+    own = {key: value for key, value in properties.items() if not key.startswith(_QUEUE_ARGUMENTS)}
+    queue = {key: value for key, value in properties.items() if key not in own}
+    arguments = Arguments(own)
+    try:
+        domain, dead_letters = arguments.text("domain"), arguments.text("dead_letters") or DEAD_LETTERS
+        srv, durable, full = (arguments.boolean(key) for key in ("srv", "durable", "full_address"))
+        timeout, retries = arguments.number("timeout"), arguments.number("retries")
+        login = {key: value for key in _LOGIN if (value := arguments.pop(key)) is not None}
+    except NodeArgumentError as error:
+        raise FederationError(f"invalid-argument: {error}") from error
+    if domain and srv:
+        raise FederationError("invalid-argument: srv: the broker is the domain's, or is looked up; not both")
+    if login and not srv:
+        raise FederationError(f"invalid-argument: {next(iter(login))}: belongs to the domain, unless srv is set")
+    if timeout == 0:
+        raise FederationError("invalid-argument: timeout: must be 1 second or more, not 0")
+    refuse_unknown(arguments, strict=strict)
+    creator = Principal(principal.user, principal.address, principal.protocol)
+    return RelayDefinition(
+        normal_domain(name),
+        domain,
+        srv,
+        login,
+        durable,
+        None if timeout is None else float(timeout),
+        RETRIES if retries is None else retries,
+        dead_letters,
+        full,
+        queue,
+        creator,
+        container,
+        plain_values(properties),
+    )
