@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Iterable
 
 import attrs
 
@@ -18,6 +19,14 @@ class UnknownDomains(enum.Enum):
 
     REFUSE = "refuse"  #: their sender learns that there is none
     PARK = "park"  #: they wait until there is one, or their time is over
+
+
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
+
+
+def _users(value: Iterable[str]) -> frozenset[str]:
+    return frozenset(value)
 
 
 def _positive(_: object, attribute: attrs.Attribute[float], value: float) -> None:
@@ -40,9 +49,9 @@ class RelayOptions:
     """
 
     enabled: bool = False
-    local_domains: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    local_domains: tuple[str, ...] = attrs.field(default=(), converter=_names)
     unknown_domains: UnknownDomains = UnknownDomains.REFUSE
     timeout: float = attrs.field(default=TIMEOUT, validator=_positive)
-    agents: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
-    srv_domains: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    agents: frozenset[str] = attrs.field(default=frozenset(), converter=_users)
+    srv_domains: tuple[str, ...] = attrs.field(default=(), converter=_names)
     resolver: str = ""

@@ -180,13 +180,12 @@ class BrokerRelays:
         return relay
 
     def _queue(self, principal: Principal, name: str, arguments: Mapping[str, object]) -> Queue:
-        """A durable queue, created where it is missing."""
+        """A queue that is durable if the broker has a store, created where it is missing."""
         if (found := self._registry.queue(name)) is not None:
             return found
         try:
-            declaration = read_node_declaration(
-                ("queue",), {**arguments, "durable": True}, strict=True, limits=self._registry.limits
-            )
+            wanted = {**arguments, "durable": self._registry.recorder is not None}
+            declaration = read_node_declaration(("queue",), wanted, strict=True, limits=self._registry.limits)
             created = self._operations.create(principal, name, NodeDeclaration(queue=declaration.queue))
         except (NodeDeclarationError, NameInUse, NoSuchExchange) as error:
             raise FederationError(f"queue {name!r} cannot be created: {error}") from error

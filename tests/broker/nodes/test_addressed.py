@@ -37,7 +37,15 @@ def test_the_rest_of_a_message_stays(user: str, to: str, message: Message) -> No
     after = decode_message(with_sender(encode_message(message), user, to))
     assert after.to == to
     assert (after.user_id or b"") == user.encode()
-    for name in ("message_id", "subject", "reply_to", "application_properties", "body", "durable", "message_annotations"):
+    for name in (
+        "message_id",
+        "subject",
+        "reply_to",
+        "application_properties",
+        "body",
+        "durable",
+        "message_annotations",
+    ):
         assert getattr(after, name) == getattr(before, name)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from support.processes import Process, command
 
@@ -41,7 +43,7 @@ class Life:
         """End it at once."""
         self.end(signal.SIGKILL)
 
-    def create(self, kind: str, name: str, login: dict[str, str] | None = None, **properties: object) -> None:
+    def create(self, kind: str, name: str, login: Mapping[str, Any] | None = None, **properties: Any) -> None:
         """Create something durable."""
         with Connection.establish(self.url, **(login or {})) as connection:
             BrokerAgent(connection).create(kind, name, {**properties, "durable": True}, True)

@@ -79,7 +79,9 @@ class AnonymousSender:
             link = client.engine.links.attach("anonymous", is_sender=True, terminus=Terminus())
             await client.exchange(CreditChanged)
             for address in addresses:
-                client.engine.deliveries.send(link, encode_message(Message(body="x", section=Section.VALUE, to=address)))
+                client.engine.deliveries.send(
+                    link, encode_message(Message(body="x", section=Section.VALUE, to=address))
+                )
             while sum(outcomes(client)) < len(addresses):
                 await client.exchange(object, len(client.seen) + 1)
         finally:

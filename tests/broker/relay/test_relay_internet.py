@@ -1,14 +1,14 @@
 """The Internet subscription of the AMQP illustrations: two organisations, each with a broker in its LAN and its DMZ.
 
-Connections begin where the trust is higher: the provider's LAN pushes into its DMZ; the client's DMZ pulls from there, by
-a consumer that the provider has named and permitted; the client's LAN pulls from its DMZ.
+Connections begin where the trust is higher: the provider's LAN pushes into its DMZ; the client's DMZ pulls from there,
+by a consumer that the provider has named and permitted; the client's LAN pulls from its DMZ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -32,7 +32,7 @@ acl allow partner@QPID create connection host=all
 acl deny all all
 """
 USERS = {"admin": "1", "partner": "2", "stranger": "3"}
-ADMIN = {"username": "admin", "password": "1"}
+ADMIN: dict[str, Any] = {"username": "admin", "password": "1"}
 
 
 @attrs.frozen
@@ -64,13 +64,13 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sites]:
 def subscribe(sites: Sites) -> None:
     """Make the nodes and the links of the picture."""
     sites.provider_dmz.create("queue", "prices-for-client", login=ADMIN)
-    sites.provider.create("domain", "dmz", url=sites.provider_dmz.url, **ADMIN)
-    pushed = {"source": "amq.topic", "key": "price.#", "target": "prices-for-client"}
-    sites.provider.create("outgoing", "prices-out", domain="dmz", **pushed)
+    sites.provider.create("domain", "dmz", **ADMIN, url=sites.provider_dmz.url)
+    pushed: dict[str, Any] = {"domain": "dmz", "source": "amq.topic", "key": "price.#", "target": "prices-for-client"}
+    sites.provider.create("outgoing", "prices-out", **pushed)
     sites.client_dmz.create("queue", "prices")
     sites.client_dmz.create("domain", "provider", url=sites.provider_dmz.url, username="partner", password="2")
-    pulled = {"source": "prices-for-client", "target": "prices"}
-    sites.client_dmz.create("incoming", "prices-in", domain="provider", **pulled)
+    pulled: dict[str, Any] = {"domain": "provider", "source": "prices-for-client", "target": "prices"}
+    sites.client_dmz.create("incoming", "prices-in", **pulled)
     sites.client.create("domain", "dmz", url=sites.client_dmz.url)
     sites.client.create("incoming", "prices-in", domain="dmz", source="prices", target="amq.topic")
 
@@ -79,8 +79,7 @@ def test_a_subscription_passes_two_dmzs_and_outlasts_a_kill_of_each_broker(sites
     subscribe(sites)
     with Connection(sites.client.url) as connection:  # 6: the subscriber
         receiver = connection.session().receiver("amq.topic/price.#")
-        published = 0
-        for victim in (None, sites.provider_dmz, sites.client_dmz):
+        for published, victim in enumerate((None, sites.provider_dmz, sites.client_dmz)):
             if victim is not None:
                 victim.kill()
             with Connection(sites.provider.url) as there:  # 3: the publisher
@@ -89,7 +88,6 @@ def test_a_subscription_passes_two_dmzs_and_outlasts_a_kill_of_each_broker(sites
                 victim.start()
             while (content := receiver.fetch(timeout=30).content) != published:
                 assert content < published, "nothing is lost; what was under way may come again"
-            published += 1
 
 
 @pytest.mark.parametrize(
@@ -114,13 +112,15 @@ def test_nobody_else_subscribes(
         def link() -> dict[str, object]:
             return next(item for item in agent.list("link") if item["name"] == name)
 
-        wait_until(lambda: link()["lastError"], lambda: str(link()))
+        wait_until(lambda: link()["lastError"], "the link says why it is not up")
         found = link()
         assert (found["state"], reason in str(found["lastError"])) == (state, True), found["lastError"]
         agent.delete("incoming", name)
 
 
 def test_the_partner_changes_nothing_at_the_provider(sites: Sites) -> None:
-    with Connection.establish(sites.provider_dmz.url, username="partner", password="2") as connection:
-        with pytest.raises((MessagingError, RemoteError), match="may not"):
-            BrokerAgent(connection).create("queue", "mine")
+    with (
+        Connection.establish(sites.provider_dmz.url, username="partner", password="2") as connection,
+        pytest.raises((MessagingError, RemoteError), match="may not"),
+    ):
+        BrokerAgent(connection).create("queue", "mine")

@@ -76,7 +76,7 @@ async def test_a_right_is_asked_for_the_domain_and_for_the_address() -> None:
             here.operations.policy = rules
             async with aio.Connection(here.url) as connection:
                 session = await connection.session()
-                with pytest.raises(MessagingError, match="unauthorized-access|may not"):
+                with pytest.raises(MessagingError, match="may not"):
                     await (await session.sender(ORDERS)).send(Message("x"))
         here.operations.policy = Rules()
         async with aio.Connection(here.url) as connection:
