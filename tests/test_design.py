@@ -192,8 +192,8 @@ def test_only_the_brokers_management_imports_the_agent() -> None:
 #: it, its options, and the bus inside the process, whose errors have AMQP's conditions as those of every bus.
 KNOW_A_PROTOCOL = {"__init__.py", "server.py", "options.py", "daemon/cli.py", "daemon/options.py", "local_bus.py"}
 
-#: Rooms of the broker that are of a protocol: links between brokers are AMQP's.
-AMQP_ROOMS = {"protocols", "federation"}
+#: Rooms of the broker that are of a protocol: links between brokers, and to other domains, are AMQP's.
+AMQP_ROOMS = {"protocols", "federation", "relay"}
 
 
 def test_the_core_of_the_broker_knows_no_protocol() -> None:
