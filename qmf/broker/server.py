@@ -201,11 +201,7 @@ class Broker(AsyncClosable):
         if options.data_dir is not None:
             self._open_data_dir(options.data_dir, self._registry)
         operations = Operations(self._registry, options.policy)
-        federation = self._federation = BrokerFederation(operations, self._container)
-        operations.federation = federation
-        self._registry.agents = options.relay.agents
-        if options.relay.enabled:
-            self._relays = operations.relays = self._make_relays(operations, federation)
+        federation = self._make_federation(operations)
         self._add_observers(self._registry, operations)
         self._create_nodes(self._registry, operations)
         if self._persistence is not None:
@@ -295,11 +291,17 @@ class Broker(AsyncClosable):
             accept |= dict.fromkeys(STOMP_SUBPROTOCOLS, stomp.accept)
         await listener.start(lambda: server_layer(accept, options.ws_origins, options.open_timeout))
 
-    def _make_relays(self, operations: Operations, federation: BrokerFederation) -> BrokerRelays:
-        # Imported here, so that a broker that does not relay does not load it.
-        from qmf.broker.relay.relays import BrokerRelays
+    def _make_federation(self, operations: Operations) -> BrokerFederation:
+        options = self._options.relay
+        federation = self._federation = BrokerFederation(operations, self._container)
+        operations.federation = federation
+        operations.registry.agents = options.agents
+        if options.enabled:
+            # Imported here, so that a broker that does not relay does not load it.
+            from qmf.broker.relay.relays import BrokerRelays
 
-        return BrokerRelays(operations, federation, self._options.relay)
+            self._relays = operations.relays = BrokerRelays(operations, federation, options)
+        return federation
 
     def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
         """Have what decides who may, and what records it, know what happens."""

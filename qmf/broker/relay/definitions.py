@@ -60,7 +60,7 @@ class RelayDefinition:
     srv: bool
     login: Mapping[str, object] = attrs.field(repr=False)
     durable: bool
-    timeout: float | None
+    timeout: int | None
     retries: int
     dead_letters: str
     full_address: bool
@@ -143,8 +143,6 @@ def read_stored_relay(name: str, fields: Mapping[str, object]) -> RelayDefinitio
 def _read(
     name: str, properties: Mapping[str, object], principal: Principal, container: str, *, strict: bool
 ) -> RelayDefinition:
-    if not name or AT in name or name != name.strip():
-        raise FederationError(f"invalid-argument: {name!r} is no domain, such as example.org")
     own = {key: value for key, value in properties.items() if not key.startswith(_QUEUE_ARGUMENTS)}
     queue = {key: value for key, value in properties.items() if key not in own}
     arguments = Arguments(own)
@@ -155,12 +153,8 @@ def _read(
         login = {key: value for key in _LOGIN if (value := arguments.pop(key)) is not None}
     except NodeArgumentError as error:
         raise FederationError(f"invalid-argument: {error}") from error
-    if domain and srv:
-        raise FederationError("invalid-argument: srv: the broker is the domain's, or is looked up; not both")
-    if login and not srv:
-        raise FederationError(f"invalid-argument: {next(iter(login))}: belongs to the domain, unless srv is set")
-    if timeout == 0:
-        raise FederationError("invalid-argument: timeout: must be 1 second or more, not 0")
+    if problem := _contradiction(name, domain, login, timeout, srv=srv):
+        raise FederationError(f"invalid-argument: {problem}")
     refuse_unknown(arguments, strict=strict)
     creator = Principal(principal.user, principal.address, principal.protocol)
     return RelayDefinition(
@@ -169,7 +163,7 @@ def _read(
         srv,
         login,
         durable,
-        None if timeout is None else float(timeout),
+        timeout,
         RETRIES if retries is None else retries,
         dead_letters,
         full,
@@ -178,3 +172,14 @@ def _read(
         container,
         plain_values(properties),
     )
+
+
+def _contradiction(name: str, domain: str, login: Mapping[str, object], timeout: int | None, *, srv: bool) -> str:
+    """What is wrong with a name, and with properties that are right each for itself; empty for nothing."""
+    if not name or AT in name or name != name.strip():
+        return f"{name!r} is no domain, such as example.org"
+    if domain and srv:
+        return "srv: the broker is the domain's, or is looked up; not both"
+    if login and not srv:
+        return f"{next(iter(login))}: belongs to the domain, unless srv is set"
+    return "timeout: must be 1 second or more, not 0" if timeout == 0 else ""

@@ -84,7 +84,7 @@ class BrokerRelays:
 
     def remove(self, name: str) -> None:
         """See `Relays`."""
-        relay = self._found(name)
+        relay = self._find(name)
         self._registry.observer.on_relay_deleted(relay)
         del self._relays[relay.name]
         del self._table.routes[relay.name]
@@ -94,15 +94,15 @@ class BrokerRelays:
 
     def pause(self, name: str) -> None:
         """See `Relays`."""
-        self._close_later(self._found(name).pause())
+        self._close_later(self._find(name).pause())
 
     def resume(self, name: str) -> None:
         """See `Relays`."""
-        self._found(name).resume()
+        self._find(name).resume()
 
     def retry(self, name: str, count: int) -> int:
         """See `Relays`."""
-        relay = self._found(name)
+        relay = self._find(name)
         source = self._registry.queue(relay.dead_letters)
         if source is None:
             raise FederationError(f"not-found: queue {relay.dead_letters!r} for dead letters")
@@ -153,7 +153,7 @@ class BrokerRelays:
 
     # Details
 
-    def _found(self, name: str) -> Relay:
+    def _find(self, name: str) -> Relay:
         relay = self._relays.get(name.lower().rstrip("."))
         if relay is None:
             raise FederationError(f"No such relay: {name}")
