@@ -35,10 +35,11 @@ from qmf.schema import ClassSchema, parse_schema
 LIMIT = 1.1
 #: Steps shorter than this are not judged: their processor time is that of a few ticks of the system's clock.
 JUDGED_SECONDS, JUDGED_MEGABYTES = 0.3, 8.0
-#: Seconds between publications of the broker's own agent, which is one more. It says how many there are.
-INTERVAL = 10.0
-#: Seconds in which idle agents are looked at: several of their heartbeats.
-IDLE = 20.0
+#: Seconds between publications of the broker's own agent, which is one more and says how many there are, and between
+#: heartbeats of the others: longer than they join, so that those who wait for the last ones cost little meanwhile.
+INTERVAL = 60.0
+#: Seconds in which idle agents are looked at: a heartbeat of each.
+IDLE = 60.0
 #: Objects that change in the row of consoles, events to each console, calls by each caller, objects of an agent there.
 CHANGES, EVENTS, CALLS = 1_000, 500, 100
 PACKAGE, CLASSES = "org.apache.qpid.broker", "org.example.scale"
@@ -113,7 +114,7 @@ def agents(size: int) -> list[Step]:
         url, broker = stack.enter_context(own_broker(INTERVAL))
         first = Meter(size, broker=broker)
         with first.step("agents join"):
-            crowd = stack.enter_context(_program("scale_agents", url, size))
+            crowd = stack.enter_context(_program("scale_agents", url, size, f"{INTERVAL:g}"))
             first.add("agents", crowd)
             expect(crowd.line(), "ready", "agents")
         asyncio.run(_look_at_agents(url, size, first))
@@ -294,8 +295,8 @@ def figures_of(steps: Sequence[Step]) -> list[Figure]:
     return figures + exponents(steps)
 
 
-def _program(name: str, url: str, size: int) -> contextlib.AbstractContextManager[Program]:
-    return program(sys.executable, str(_HERE / f"{name}.py"), url, str(size))
+def _program(name: str, url: str, size: int, *more: str) -> contextlib.AbstractContextManager[Program]:
+    return program(sys.executable, str(_HERE / f"{name}.py"), url, str(size), *more)
 
 
 def _party(stack: contextlib.ExitStack, url: str, size: int, meter: Meter) -> Program:

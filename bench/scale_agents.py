@@ -1,6 +1,6 @@
 """For benchmarks: many agents of ours in one process, each on a connection of its own and with one object.
 
-    python bench/scale_agents.py URL COUNT
+    python bench/scale_agents.py URL COUNT [INTERVAL]
 
 Prints "ready", then answers lines on standard input: "lost" when no agent is connected, "back" when all are. Ends with
 its input.
@@ -22,10 +22,13 @@ LOOK = 0.05
 AT_ONCE = 100
 
 
-async def serve(url: str, count: int) -> None:
-    """Run the agents until the input ends."""
+async def serve(url: str, count: int, interval: float) -> None:
+    """Run the agents until the input ends; `interval` is the seconds between their heartbeats."""
     loop = asyncio.get_running_loop()
-    agents = [Agent(url, vendor="example.org", product="scale", instance=str(number)) for number in range(count)]
+    agents = [
+        Agent(url, vendor="example.org", product="scale", instance=str(number), interval=interval)
+        for number in range(count)
+    ]
     for agent in agents:
         agent.add(Broker(name="scale"))
     for at in range(0, count, AT_ONCE):
@@ -44,4 +47,4 @@ async def serve(url: str, count: int) -> None:
 
 if __name__ == "__main__":
     logging.disable(logging.WARNING)  # of each connection that is lost
-    asyncio.run(serve(sys.argv[1], int(sys.argv[2])))
+    asyncio.run(serve(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]) if sys.argv[3:] else 10.0))
