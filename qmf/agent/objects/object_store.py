@@ -101,7 +101,8 @@ class ManagedObjectStore:
             CallerError: the object is in an agent already, or its key refers to an object that is in none.
         """
         layout = layout_of(type(obj))
-        self.register((layout.schema,))
+        if layout.key not in self._schemas:
+            self.register((layout.schema,))
         with self._lock:
             if object_state.owner(obj) is not None:
                 raise CallerError(f"{obj!r} is in an agent already")
