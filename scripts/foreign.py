@@ -1,5 +1,5 @@
-"""Run a command with programs of others that tests can use: qpid-jms (Java), rhea, mqtt, stompjs (JavaScript), proton
-C++, DuckDB, MIT Kerberos, mosquitto's clients, gmqtt and aiomqtt (Python).
+"""Run a command with programs of others that tests can use: qpid-jms, ActiveMQ's and Artemis' clients (Java), rhea,
+mqtt, stompjs (JavaScript), proton C++, DuckDB, MIT Kerberos, mosquitto's clients, gmqtt and aiomqtt (Python).
 
     python -m scripts.foreign python -m pytest tests/broker/foreign
     python -m scripts.foreign --only rhea python -m pytest tests/broker/foreign
@@ -9,8 +9,8 @@ Maven and npm when they are first needed; proton C++ is the system's. A DuckDB w
 by pip, in a folder of its own, since the extension is published for other versions than the project's. What is missing
 of the system's packages (a JDK, Maven, Node.js, npm, proton's headers) is installed where this runs as root on Debian.
 The library gssapi is compiled against the system's Kerberos.
-The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA, QMF_TEST_WEBSOCKET_PAGE, QMF_TEST_DUCKDB_DELTA,
-QMF_TEST_KERBEROS, QMF_TEST_MOSQUITTO and QMF_TEST_PYTHON_MQTT (folders)
+The command finds what is there in QMF_TEST_JMS, QMF_TEST_ARTEMIS_CLIENTS, QMF_TEST_RHEA, QMF_TEST_WEBSOCKET_PAGE,
+QMF_TEST_DUCKDB_DELTA, QMF_TEST_KERBEROS, QMF_TEST_MOSQUITTO and QMF_TEST_PYTHON_MQTT (folders)
 and QMF_TEST_PROTON_CPP (the compiler's options); one that is named there already is used as it is. What cannot be had
 is reported and left out.
 """
@@ -62,9 +62,18 @@ def main() -> int:
 
 def jms() -> str:
     """The folder with the jars of qpid-jms and of what it needs."""
+    return jars("jms", PROGRAMS / "java" / "pom.xml")
+
+
+def artemis_clients() -> str:
+    """The folder with the jars of ActiveMQ's client (OpenWire) and of Artemis' own (core), and of what they need."""
+    return jars("artemis-clients", PROGRAMS / "front" / "pom.xml")
+
+
+def jars(name: str, description: Path) -> str:
+    """The folder of the jars that a file of Maven's asks for."""
     need("javac", "default-jdk-headless")
-    description = PROGRAMS / "java" / "pom.xml"
-    home = CACHE / f"jms-{version(description)}"
+    home = CACHE / f"{name}-{version(description)}"
     if not home.exists():
         maven = need("mvn", "maven")
         with unpacking(home) as folder:
@@ -192,6 +201,7 @@ def apt_install(package: str) -> None:
 
 CLIENTS: Mapping[str, Callable[[], str]] = {
     "jms": jms,
+    "artemis_clients": artemis_clients,
     "rhea": rhea,
     "websocket_page": websocket_page,
     "mosquitto": mosquitto,

@@ -19,7 +19,7 @@ def test_a_client_that_cannot_be_had_is_reported(tmp_path: Path) -> None:
         environment.pop(f"QMF_TEST_{name}", None)
     environment |= {"QMF_TEST_RHEA": "/named", "QMF_TEST_DUCKDB_DELTA": "/named"}
     environment |= {"QMF_TEST_KERBEROS": "/named", "QMF_TEST_MOSQUITTO": "/named", "QMF_TEST_PYTHON_MQTT": "/named"}
-    environment |= {"QMF_TEST_WEBSOCKET_PAGE": "/named"}
+    environment |= {"QMF_TEST_WEBSOCKET_PAGE": "/named", "QMF_TEST_ARTEMIS_CLIENTS": "/named"}
     code = "import os; print(os.environ['QMF_TEST_JMS_MISSING'], os.environ['QMF_TEST_RHEA']); raise SystemExit(3)"
     done = run([sys.executable, "-m", "scripts.foreign", sys.executable, "-c", code], env=environment)
     assert done.returncode == 3
