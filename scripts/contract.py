@@ -25,6 +25,7 @@ SUITES = {
         "tests/examples/test_drain_and_spout.py",
     ],
     "console": ["tests/interop/test_brokers.py"],
+    "federation": ["tests/broker/federation/test_peer_nodes_brokers.py"],
     "web": ["tests/web/messages/test_messages_contract.py"],
 }
 BROKERS = ("embedded", "artemis", "rabbitmq", "qpidd")

@@ -79,7 +79,7 @@ class BoundBridge(PullBridge):
         """See `PullBridge`."""
         self._changed.set()
 
-    def source_terminus(self) -> Terminus:
+    def source_terminus(self, product: str) -> Terminus:  # noqa: ARG002  # its agent has made the queue
         """See `IncomingBrokerLink`."""
         return Terminus(self.queue_name)
 

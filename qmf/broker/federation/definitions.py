@@ -81,6 +81,7 @@ class LinkDefinition:
         container: container id under which the other broker knows it.
         properties: as given.
         exactly_once: its messages come once, if the other broker can resume links; at least once otherwise.
+        peer_type: what the node at the other broker is, if its name does not say it: ``queue``, ``topic`` or empty.
         tag: id that is added to the traces of its messages; empty for that of the broker which they leave.
         excludes: ids of brokers; a message that has left one of them is not forwarded. Empty for those of both brokers.
         window: messages that may be in flight towards this broker; None for the usual number.
@@ -100,6 +101,7 @@ class LinkDefinition:
     container: str
     properties: Mapping[str, object]
     exactly_once: bool = False
+    peer_type: str = ""
     tag: str = ""
     excludes: tuple[str, ...] = ()
     window: int | None = None
@@ -164,7 +166,7 @@ def read_link(
         direction: of its messages.
         name: of the link.
         properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, ``max_hops``,
-            ``reliability``, and those of a queue, which begin with ``qpid.``.
+            ``reliability``, ``peer_type``, and those of a queue, which begin with ``qpid.``.
         principal: who creates it.
         strict: refuse other properties.
 
@@ -202,6 +204,7 @@ def _read_link(
         durable, key, selector = arguments.boolean("durable"), arguments.text("key"), arguments.text("selector")
         max_hops = arguments.number("max_hops")
         exactly_once = read_reliability(arguments, durable=durable)
+        peer_type = arguments.text("peer_type")
     except NodeArgumentError as error:
         raise FederationError(f"invalid-argument: {error}") from error
     if not domain:
@@ -211,6 +214,8 @@ def _read_link(
             raise FederationError(f"invalid-argument: {what}: is missing")
     if max_hops == 0:
         raise FederationError("invalid-argument: max_hops: must be 1 or more, not 0")
+    if peer_type not in ("", "queue", "topic"):
+        raise FederationError(f"invalid-argument: peer_type: must be queue or topic, not {peer_type!r}")
     if queue and direction is LinkDirection.INCOMING:
         raise FederationError(f"invalid-argument: {next(iter(queue))}: an incoming link has no queue of its own")
     refuse_unknown(arguments, strict=strict)
@@ -230,6 +235,7 @@ def _read_link(
         container,
         plain_values(properties),
         exactly_once,
+        peer_type,
     )
 
 

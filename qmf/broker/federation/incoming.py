@@ -10,9 +10,10 @@ import attrs
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.federation.definitions import Domain, LinkDefinition
-from qmf.broker.federation.local_nodes import NodeUnusable, filters_of, open_target
+from qmf.broker.federation.local_nodes import NodeUnusable, open_target
 from qmf.broker.federation.peer_connector import LinkFailed, LinkServices
 from qmf.broker.federation.peer_links import KEPT_FOR, BrokerLink
+from qmf.broker.federation.peer_nodes import remote_source
 from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.repeated_messages import RepeatedMessages
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
@@ -30,7 +31,7 @@ from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
-from qmf.bus.engine.values import Durability, ExpiryPolicy, Outcome, Terminus
+from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
 
 
@@ -197,11 +198,11 @@ class IncomingBrokerLink(BrokerLink):
         definition = self.definition
         try:
             self.check()
+            source = self.source_terminus(network.peer.product)
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
         accepted = dict.fromkeys(self._memory(network).accepted, Outcome.ACCEPTED)
         resumption = self._resumption(network, accepted)
-        source = self.source_terminus()
         return network.engine.links.attach(
             definition.name,
             is_sender=False,
@@ -211,17 +212,13 @@ class IncomingBrokerLink(BrokerLink):
             resumption=resumption,
         )
 
-    def source_terminus(self) -> Terminus:
-        """The source at the other broker."""
-        definition = self.definition
-        # At an exchange, what comes while a durable link is not up is kept for it; a queue keeps its messages anyway.
-        lasting = Durability.UNSETTLED_STATE if definition.durable else Durability.NONE
-        return Terminus(
-            definition.source,
-            filters=filters_of(definition),
-            durability=lasting,
-            expiry=ExpiryPolicy.NEVER if definition.durable else ExpiryPolicy.SESSION,
-        )
+    def source_terminus(self, product: str) -> Terminus:
+        """The source at the other broker, which is a product.
+
+        Raises:
+            NodeUnusable: it does not have what the link asks for.
+        """
+        return remote_source(self.definition, product)
 
     def _begin(self, network: NetworkConnection, link: Link, session: PeerSession) -> ClientLink:
         try:

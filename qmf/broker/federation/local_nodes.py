@@ -29,11 +29,16 @@ class NodeUnusable(Exception):
     """A link cannot use the node of this broker; says why."""
 
 
+def has_wildcards(key: str) -> bool:
+    """A key matches more than itself."""
+    return bool(_WILDCARDS & {*key})
+
+
 def filters_of(definition: LinkDefinition) -> tuple[Filter, ...]:
     """The filters of the source of a link."""
     filters = []
     if definition.key:
-        kind = "topic" if _WILDCARDS & {*definition.key} else "direct"
+        kind = "topic" if has_wildcards(definition.key) else "direct"
         name = f"legacy-amqp-{kind}-binding"
         filters.append(Filter(name, f"apache.org:{name}:string", definition.key))
     if definition.selector:

@@ -11,6 +11,7 @@ from qmf.broker.federation.definitions import Domain, LinkDefinition
 from qmf.broker.federation.local_nodes import LocalSource, NodeUnusable
 from qmf.broker.federation.peer_connector import LinkFailed, LinkServices
 from qmf.broker.federation.peer_links import KEPT_FOR, BrokerLink
+from qmf.broker.federation.peer_nodes import remote_target
 from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.entries import Entry
@@ -199,6 +200,7 @@ class OutgoingBrokerLink(BrokerLink):
         definition = self.definition
         try:
             self._open_source()
+            target = remote_target(definition, network.peer.product)
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
         # A lasting link has no list: what was sent before a restart is not known.
@@ -207,7 +209,7 @@ class OutgoingBrokerLink(BrokerLink):
         return network.engine.links.attach(
             definition.name,
             is_sender=True,
-            terminus=Terminus(definition.target, timeout=0 if resumption is None else KEPT_FOR),
+            terminus=target if resumption is None else attrs.evolve(target, timeout=KEPT_FOR),
             own_terminus=Terminus(definition.source),
             unsettled=True,
             resumption=resumption,

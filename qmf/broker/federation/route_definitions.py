@@ -123,6 +123,7 @@ class BridgeDefinition:
             self.container,
             self.properties,
             self.exactly_once,
+            "queue" if self.src_is_queue and not self.src_is_local else "topic",
             tag=self.tag,
             excludes=tuple(self.excludes.replace(",", " ").split()),
             window=window,

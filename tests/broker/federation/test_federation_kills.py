@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import random
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import pytest
+from broker.federation.lives import Life, administrated, send_all, take_all
 from broker.management.managed import knows_agent
-from support.processes import Process, command
-from support.waiting import WAIT_LIMIT
 
 from qmf.console.aio import Client
-from qmf.messaging import aio
-from qmf.messaging.exceptions import Empty
-from qmf.messaging.message import Message
 from qmf.models.broker import console as remote
 
 pytestmark = pytest.mark.slow
@@ -30,47 +24,6 @@ pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("QMF_SOAK_KILLS", "50"))
 #: Messages between two kills.
 BATCH = 300
-
-
-class Life:
-    """A broker with a data folder, which gets the same port in each of its lives."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._port = 0
-        self._process: Process | None = None
-        self.url = ""
-
-    def start(self) -> None:
-        """Begin a life."""
-        self._process = process = Process(
-            command("qmf-broker"), "--port", str(self._port), "--data-dir", str(self._folder)
-        )
-        self.url = process.wait_for("Listening on").split()[-1]
-        self._port = int(self.url.rpartition(":")[2])
-
-    def kill(self) -> None:
-        """End it."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.end(signal.SIGKILL)
-
-
-@contextlib.asynccontextmanager
-async def administrated(life: Life) -> AsyncIterator[remote.Broker]:
-    async with Client(life.url, settle=0.0) as client:
-        await knows_agent(client)
-        (found,) = await client.objects(remote.Broker)
-        yield found
-
-
-async def send_all(life: Life, address: str, numbers: range) -> None:
-    """Send durable messages, and wait until they are accepted; once each, since their broker is not killed."""
-    async with aio.Connection(life.url) as connection:
-        sender = await (await connection.session()).sender(address)
-        for number in numbers:
-            await sender.send(Message(str(number), durable=True), sync=False)
-        await sender.sync(timeout=WAIT_LIMIT)
 
 
 async def make_links(lives: Sequence[Life]) -> str:
@@ -129,16 +82,7 @@ async def run(lives: Sequence[Life], make: Make, kills: int, seed: int) -> tuple
         await asyncio.to_thread(victim.start)
         await sending
     wanted = {str(number) for number in range(kills * BATCH)}
-    found: list[str] = []
-    async with aio.Connection(third.url) as connection:
-        session = await connection.session()
-        receiver = await session.receiver("end", capacity=100)
-        while not wanted <= set(found):
-            found.append(str((await receiver.fetch(timeout=2 * WAIT_LIMIT)).content))
-            await session.acknowledge()
-        with contextlib.suppress(Empty):  # what is behind the last one came twice
-            while True:
-                found.append(str((await receiver.fetch(timeout=0)).content))
+    found = await take_all(third, "end", wanted)
     return set(found), len(found) - len(set(found))
 
 
