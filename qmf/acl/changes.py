@@ -10,7 +10,7 @@ import attrs
 from qmf.acl.rules import AclRule, Lookup
 from qmf.acl.ruleset import Decision, RuleSet
 from qmf.acl.users import replace_placeholders
-from qmf.acl.words import LIMITS, LOOKUPS
+from qmf.acl.words import LIMITS
 
 #: Stands for all users that a file doesn't name.
 OTHER_USER = "anybody-else@QPID"
@@ -63,13 +63,15 @@ class Difference:
 
 
 def differences(old: RuleSet, new: RuleSet) -> Iterator[Difference]:
-    """What two files decide otherwise, among representatives: each user, name and value that either of them names, and
-    others. Values that only together make a difference are tried together where a rule has them together.
+    """What two files of a kind decide otherwise, among representatives: each user, name and value that either of them
+    names, and others. Values that only together make a difference are tried together where a rule has them together.
     """
     every = [*_all_rules(old), *_all_rules(new)]
-    for (action, object_type), user in itertools.product(LOOKUPS, _users(every)):
+    lookups = old.vocabulary.lookups
+    for (action, object_type), user in itertools.product(lookups, _users(every)):
         concerned = [rule for rule in every if rule.concerns_user(user) and rule.concerns(action, object_type)]
-        for name, properties in _samples(user, action, object_type, concerned):
+        widest = max(lookups[action, object_type], key=len)
+        for name, properties in _samples(user, action, object_type, widest, concerned):
             lookup = Lookup(user, action, object_type, name, properties, publishing=action == "publish")
             before, after = old.decide(lookup), new.decide(lookup)
             if before.allows != after.allows:
@@ -88,11 +90,10 @@ def _users(rules: Iterable[AclRule]) -> list[str]:
 
 
 def _samples(
-    user: str, action: str, object_type: str, rules: Iterable[AclRule]
+    user: str, action: str, object_type: str, widest: Iterable[str], rules: Iterable[AclRule]
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
     """A name and properties that each rule matches, and some that none does."""
     seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
-    widest = max(LOOKUPS[action, object_type], key=len)
     nothing = {name: _other_value(name) for name in sorted(widest)}
     samples = [("" if (action, object_type) == ("create", "connection") else _OTHER, nothing)]
     for rule in rules:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from qmf.acl.rules import AclRule, describe_rule
 from qmf.acl.ruleset import RuleSet
-from qmf.acl.words import LIMITS, LOOKUPS
+from qmf.acl.words import LIMITS
 from qmf.errors import SchemaProblem
 
 
@@ -60,7 +60,7 @@ def _shadowed_rules(rules: RuleSet) -> Iterator[tuple[int, str]]:
 
 
 def _matches_something(rule: AclRule) -> bool:
-    return any(rule.concerns(action, object_type) for action, object_type in LOOKUPS)
+    return any(rule.concerns(action, object_type) for action, object_type in rule.vocabulary.lookups)
 
 
 def _unused_groups(rules: RuleSet) -> Iterator[tuple[int, str]]:

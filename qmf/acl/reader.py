@@ -14,12 +14,13 @@ from qmf.acl.words import (
     ACTIONS,
     ALIASES,
     ALL,
+    BROKER,
     LIMITS,
     MAX_LIMIT,
     OBJECT_TYPES,
     POLICY_TYPES,
-    RULE_PROPERTIES,
     RuleOutcome,
+    Vocabulary,
 )
 from qmf.errors import CallerError, SchemaProblem
 
@@ -59,6 +60,7 @@ class _Fault(Exception):
 class _Reader:
     file: str
     resolver: Resolver
+    vocabulary: Vocabulary
     problems: list[SchemaProblem] = attrs.field(factory=list)
     warnings: list[SchemaProblem] = attrs.field(factory=list)
     groups: dict[str, set[str]] = attrs.field(factory=dict)
@@ -188,6 +190,7 @@ class _Reader:
             None if object_type == ALL else object_type,
             self._read_properties(tokens[5:]),
             self._token_groups(subject),
+            self.vocabulary,
         )
         self._check_use(rule)
         self.rules.append(rule)
@@ -203,7 +206,7 @@ class _Reader:
             if not value:
                 raise _Fault(f'Badly formed property name-value pair "{token}". (Must be name=value)')
             name = ALIASES.get(name, name)
-            if name not in RULE_PROPERTIES:
+            if name not in self.vocabulary.rule_properties:
                 raise _Fault(f'Unknown property "{name}".')
             if name in properties:
                 self._warn(f'"{token}" is ignored: the property stands in the line before')
@@ -259,6 +262,7 @@ class _Reader:
             self.used_groups,
             {kind: Quotas(users, self.group_quotas[kind]) for kind, users in self.quotas.items()},
             self.warnings,
+            self.vocabulary,
         )
 
     def _host_rule(self, rule: AclRule) -> HostRule | None:
@@ -293,18 +297,19 @@ _READERS: Mapping[str, Callable[[_Reader, Sequence[str]], None]] = {
 }
 
 
-def read(text: str, file: str, *, resolver: Resolver = resolve) -> RuleSet:
+def read(text: str, file: str, *, resolver: Resolver = resolve, vocabulary: Vocabulary = BROKER) -> RuleSet:
     """Read rules.
 
     Args:
         text: of the file.
         file: its name, for messages.
         resolver: finds the addresses of hosts that rules name.
+        vocabulary: the words of this kind of file.
 
     Raises:
         AclError: the text is invalid.
     """
-    reader = _Reader(file, resolver)
+    reader = _Reader(file, resolver, vocabulary)
     reader.read(text.split("\n"))
     rules = reader.compile()
     if reader.problems:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import attrs
 
 from qmf.acl.users import replace_placeholders, restore_placeholders
-from qmf.acl.words import ALL, DEFAULT_EXCHANGE, LIMITS, PLACEHOLDERS, WITH_PLACEHOLDERS, RuleOutcome, can_match
+from qmf.acl.words import (
+    ALL,
+    BROKER,
+    DEFAULT_EXCHANGE,
+    LIMITS,
+    PLACEHOLDERS,
+    WITH_PLACEHOLDERS,
+    RuleOutcome,
+    Vocabulary,
+)
 from qmf.bus.topics import MQTT_EXCHANGE, TopicTable, covers
 
 
@@ -54,6 +63,7 @@ class AclRule:
         action: None for all.
         object_type: None for all.
         properties: that a lookup has to have, by the names in rules, aliases resolved.
+        vocabulary: of the file.
     """
 
     line: int
@@ -65,6 +75,7 @@ class AclRule:
     object_type: str | None
     properties: Mapping[str, str]
     groups: frozenset[str] = frozenset()
+    vocabulary: Vocabulary = attrs.field(default=BROKER, repr=False)
     _topics: TopicTable[str] = attrs.field(init=False, repr=False, factory=TopicTable)
 
     def __attrs_post_init__(self) -> None:
@@ -88,12 +99,19 @@ class AclRule:
         return (
             self.action in (None, action)
             and self.object_type in (None, object_type)
-            and can_match(action, object_type, self.properties)
+            and self.vocabulary.can_match(action, object_type, self.properties)
         )
 
-    def mismatch(self, lookup: Lookup) -> str | None:
-        """The property because of which a lookup, of which `concerns` holds, does not match; None if it matches."""
+    def mismatch(self, lookup: Lookup, *, but: Collection[str] = ()) -> str | None:
+        """The property because of which a lookup, of which `concerns` holds, does not match; None if it matches.
+
+        Args:
+            lookup: the lookup.
+            but: properties that are not compared.
+        """
         for name, value in self.properties.items():
+            if name in but:
+                continue
             if name == "name":
                 matches = self.matches_name(lookup)
             elif lookup.properties is None or (name in LIMITS and LIMITS[name].property in lookup.properties):

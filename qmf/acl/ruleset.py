@@ -9,7 +9,7 @@ import attrs
 from qmf.acl.hosts import HostRange, parse_address
 from qmf.acl.publishing import PublishingRules
 from qmf.acl.rules import AclRule, Lookup
-from qmf.acl.words import ALL, LIMITS, RuleOutcome
+from qmf.acl.words import ALL, BROKER, LIMITS, RuleOutcome, Vocabulary
 from qmf.bus.topics import AMQP_TOPICS, MQTT_EXCHANGE, MQTT_TOPICS
 from qmf.errors import SchemaProblem
 
@@ -108,6 +108,7 @@ class RuleSet:
         used_groups: names in quotas and other groups.
         quotas: of ``connections`` and ``queues``.
         warnings: of what has no effect.
+        vocabulary: of the file.
     """
 
     file: str
@@ -120,6 +121,7 @@ class RuleSet:
     used_groups: Collection[str]
     quotas: Mapping[str, Quotas]
     warnings: Sequence[SchemaProblem]
+    vocabulary: Vocabulary = BROKER
     _concerning: dict[tuple[str, frozenset[str], str, str], Sequence[AclRule]] = attrs.field(
         init=False, factory=dict, repr=False
     )
@@ -151,7 +153,7 @@ class RuleSet:
         if lookup.publishing and lookup.properties is not None and "routingkey" in lookup.properties:
             first = self._publishing_rules(lookup).first(lookup.properties["routingkey"])
             return self._by_default() if first is None else Decision(first.outcome, first)
-        for rule in self._rules_for(lookup):
+        for rule in self.rules_for(lookup):
             if rule.mismatch(lookup) is None:
                 limit = rule.exceeded_limit(lookup)
                 return Decision(rule.outcome.deny() if limit else rule.outcome, rule, limit or "")
@@ -188,11 +190,26 @@ class RuleSet:
                     return
                 yield Passed(found.rule, f"host: {host!r} is not in {found.hosts}")
             return
-        for rule in self._rules_for(lookup):
+        for rule in self.rules_for(lookup):
             name = rule.mismatch(lookup)
             if name is None:
                 return
             yield Passed(rule, _reason(rule, name, lookup))
+
+    def possible(self, lookup: Lookup, unknown: Collection[str]) -> frozenset[bool]:
+        """What is decided for any values of properties that are not known: allowed, denied, or the one or the other.
+
+        Args:
+            lookup: of anything but a connection.
+            unknown: the properties, ``name`` among them.
+        """
+        found: set[bool] = set()
+        for rule in self.rules_for(lookup):
+            if rule.mismatch(lookup, but=unknown) is None:
+                found.add(rule.outcome.allows)
+                if not any(name in rule.properties for name in unknown):
+                    return frozenset(found)
+        return frozenset({*found, self._by_default().allows})
 
     def _host_rules(self, user: str, groups: frozenset[str]) -> Iterator[HostRule]:
         yield from (found for found in self.hosts if found.rule.users is None)
@@ -206,12 +223,13 @@ class RuleSet:
         if found is None:
             if len(self._publishing) >= _MAX_PUBLISHING:
                 self._publishing.clear()
-            matching = (rule for rule in self._rules_for(lookup) if rule.matches_name(lookup))
+            matching = (rule for rule in self.rules_for(lookup) if rule.matches_name(lookup))
             dialect = MQTT_TOPICS if lookup.name == MQTT_EXCHANGE else AMQP_TOPICS
             found = self._publishing[key] = PublishingRules(matching, lookup.user, dialect)
         return found
 
-    def _rules_for(self, lookup: Lookup) -> Sequence[AclRule]:
+    def rules_for(self, lookup: Lookup) -> Sequence[AclRule]:
+        """The rules for a user and a kind of operation, whatever it is about."""
         key = (lookup.user, lookup.groups, lookup.action, lookup.object_type)
         rules = self._concerning.get(key)
         if rules is None:

@@ -19,7 +19,7 @@ USER, DOMAIN, USER_DOMAIN = "${user}", "${domain}", "${userdomain}"
 PLACEHOLDERS = (USER, DOMAIN, USER_DOMAIN)
 
 #: Properties in whose values placeholders are replaced.
-WITH_PLACEHOLDERS = frozenset({"name", "alternate", "queuename", "routingkey"})
+WITH_PLACEHOLDERS = frozenset({"name", "alternate", "queuename", "routingkey", "object"})
 
 
 def _words(text: str) -> frozenset[str]:
@@ -113,10 +113,42 @@ LOOKUPS: Mapping[tuple[str, str], tuple[frozenset[str], ...]] = {
 }
 
 
-def can_match(action: str, object_type: str, properties: Mapping[str, str]) -> bool:
-    """Whether the broker looks anything up that has all these properties of a rule."""
-    needed = {LIMITS[name].property if name in LIMITS else name for name in properties} - {"name"}
-    return any(needed <= lookup for lookup in LOOKUPS.get((action, object_type), ()))
+@attrs.frozen(eq=False)
+class Vocabulary:
+    """The words of a kind of file.
+
+    Attributes:
+        lookups: what is looked up, as `LOOKUPS`.
+        rule_properties: of rules.
+        lookup_properties: of lookups.
+    """
+
+    lookups: Mapping[tuple[str, str], tuple[frozenset[str], ...]]
+    rule_properties: frozenset[str]
+    lookup_properties: frozenset[str]
+
+    def can_match(self, action: str, object_type: str, properties: Mapping[str, str]) -> bool:
+        """Whether anything is looked up that has all these properties of a rule."""
+        needed = {LIMITS[name].property if name in LIMITS else name for name in properties} - {"name"}
+        return any(needed <= lookup for lookup in self.lookups.get((action, object_type), ()))
+
+
+#: Files of brokers.
+BROKER = Vocabulary(LOOKUPS, RULE_PROPERTIES, LOOKUP_PROPERTIES)
+
+#: What `qmf-web` knows besides: the agent of an object, and the object whose method is called.
+_WEB = _words("agent object")
+
+#: Files of `qmf-web`: what may be read (``query``) and called (``method``) of any agent, and who may send and consume.
+WEB = Vocabulary(
+    {
+        ("access", "method"): (_words("schemapackage schemaclass agent object"),),
+        ("access", "query"): (_words("schemapackage schemaclass agent"),),
+        **{key: LOOKUPS[key] for key in (("bind", "exchange"), ("consume", "queue"), ("publish", "exchange"))},
+    },
+    RULE_PROPERTIES | _WEB,
+    LOOKUP_PROPERTIES | _WEB,
+)
 
 
 class RuleOutcome(enum.Enum):

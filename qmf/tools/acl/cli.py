@@ -17,6 +17,7 @@ from qmf.acl.findings import findings
 from qmf.acl.proposals import propose
 from qmf.acl.reader import AclError, read
 from qmf.acl.ruleset import RuleSet
+from qmf.acl.words import BROKER, WEB, Vocabulary
 from qmf.errors import CallerError
 from qmf.tools.acl.cases import parse_cases, parse_lookup
 from qmf.tools.connecting import FAILED, OK, USAGE, ToolParser
@@ -41,7 +42,7 @@ def check(options: argparse.Namespace) -> int:
     faults = 0
     for file in options.files:
         try:
-            found = findings(_read(file))
+            found = findings(_read(file, _vocabulary(options)))
         except (AclError, _FileError) as error:
             print(error)
             faults += 1
@@ -54,16 +55,19 @@ def check(options: argparse.Namespace) -> int:
 
 def why(options: argparse.Namespace) -> int:
     """Run ``why``."""
-    lookup = attrs.evolve(parse_lookup(options.question), groups=frozenset(options.groups.replace(",", " ").split()))
-    found = explain(_read(options.file), lookup)
+    vocabulary = _vocabulary(options)
+    groups = frozenset(options.groups.replace(",", " ").split())
+    lookup = attrs.evolve(parse_lookup(options.question, vocabulary), groups=groups)
+    found = explain(_read(options.file, vocabulary), lookup)
     print("\n".join(found.lines()))
     return OK if found.decision.allows else FAILED
 
 
 def test(options: argparse.Namespace) -> int:
     """Run ``test``."""
-    rules = _read(options.file)
-    cases = list(parse_cases(_text(options.cases), str(options.cases)))
+    vocabulary = _vocabulary(options)
+    rules = _read(options.file, vocabulary)
+    cases = list(parse_cases(_text(options.cases), str(options.cases), vocabulary))
     failures = 0
     for case in cases:
         decision = rules.decide(case.lookup)
@@ -76,7 +80,8 @@ def test(options: argparse.Namespace) -> int:
 
 def diff(options: argparse.Namespace) -> int:
     """Run ``diff``."""
-    found = list(differences(_read(options.old), _read(options.new)))
+    vocabulary = _vocabulary(options)
+    found = list(differences(_read(options.old, vocabulary), _read(options.new, vocabulary)))
     _print_differences("may now", [item for item in found if item.gained])
     _print_differences("may no longer", [item for item in found if not item.gained])
     if not found:
@@ -105,8 +110,12 @@ def _print_differences(verb: str, found: Iterable[Difference]) -> None:
         print(f"{' '.join(words)}\n    old: {item.old}\n    new: {item.new}")
 
 
-def _read(file: Path) -> RuleSet:
-    return read(_text(file), str(file))
+def _vocabulary(options: argparse.Namespace) -> Vocabulary:
+    return WEB if options.web else BROKER
+
+
+def _read(file: Path, vocabulary: Vocabulary) -> RuleSet:
+    return read(_text(file), str(file), vocabulary=vocabulary)
 
 
 def _text(file: Path) -> str:
@@ -131,6 +140,8 @@ def parser() -> ToolParser:
     def add(name: str, text: str, run: Callable[[argparse.Namespace], int]) -> Callable[..., object]:
         command = commands.add_parser(name, help=text, description=f"{text}.", allow_abbrev=False)
         command.set_defaults(run=run)
+        if run is not propose_rules:
+            command.add_argument("--web", action="store_true", help="the file is one of qmf-web, with its words")
         return command.add_argument
 
     option = add("check", CHECK_HELP, check)

@@ -48,6 +48,25 @@ def test_why(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_files_of_the_web_server(rules: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules.write_text("acl allow bob@QPID access method name=purge object=${user}.* agent=a\nacl deny all all\n")
+    assert main(["check", str(rules)]) == 1
+    assert 'Unknown property "object"' in capsys.readouterr().out
+    assert main(["check", "--web", str(rules)]) == 0
+    question = ["bob@QPID", "access", "method", "name=purge", "agent=a"]
+    assert main(["why", "--web", str(rules), *question, "object=bob.x"]) == 0
+    assert main(["why", "--web", str(rules), *question, "object=ann.x"]) == 1
+    (tmp_path / "cases").write_text("deny bob@QPID access query x agent=a\ndeny bob@QPID create queue x\n")
+    capsys.readouterr()
+    assert main(["test", "--web", str(rules), str(tmp_path / "cases")]) == 2
+    assert "cases:2: no operation 'create queue'" in capsys.readouterr().err
+    (tmp_path / "new").write_text("acl allow bob@QPID access query schemapackage=p agent=a\nacl deny all all\n")
+    assert main(["diff", "--web", str(rules), str(tmp_path / "new")]) == 0
+    assert "bob@QPID may now access query schemapackage=p agent=a" in capsys.readouterr().out.replace(
+        "agent=a schemapackage=p", "schemapackage=p agent=a"
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
