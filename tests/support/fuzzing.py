@@ -1,16 +1,23 @@
 """Invented inputs for what reads bytes and texts of strangers: valid ones that are changed at random places.
 
 ``QMF_FUZZ_INPUTS`` is the number of inputs for each reader in ``make soak``, such as 10000000; `make test` tries few.
+Many inputs must not need more memory than a tenth of them did: what is invalid leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
+import psutil
+
 #: Inputs for each reader in `make test`, and in `make soak`.
 FEW, MANY = 300, int(os.environ.get("QMF_FUZZ_INPUTS", "200000"))
+
+#: Inputs from which on memory is looked at, and the bytes by which it may grow from the first tenth to the end.
+_MEMORY_FROM, _GROWTH = 100_000, 16 * 2**20
 
 #: Bytes that mean something to some reader.
 _STRANGE = (
@@ -59,7 +66,7 @@ def inputs(valid: Sequence[bytes], count: int, seed: int = 0) -> Iterator[bytes]
 
 
 def try_all(read: Callable[[bytes], object], valid: Sequence[bytes], count: int) -> int:
-    """Read inputs, with the input in the error where one raises what it must not.
+    """Read inputs, with the input in the error where one raises what it must not. Prints time and memory of many.
 
     Args:
         read: raises nothing for any input.
@@ -68,7 +75,11 @@ def try_all(read: Callable[[bytes], object], valid: Sequence[bytes], count: int)
 
     Returns:
         how many were read.
+
+    Raises:
+        AssertionError: an input raised something, or memory grew.
     """
+    begin, tenth, memory = time.process_time(), count // 10, 0
     done = 0
     for data in inputs(valid, count):
         try:
@@ -76,4 +87,14 @@ def try_all(read: Callable[[bytes], object], valid: Sequence[bytes], count: int)
         except Exception as error:
             raise AssertionError(f"{type(error).__name__} for {data!r}: {error}") from error
         done += 1
+        if done == tenth:
+            memory = _resident_bytes()
+    if count >= _MEMORY_FROM:
+        grown = _resident_bytes() - memory
+        print(f"{done:,} inputs, {time.process_time() - begin:,.0f} s, {memory / 2**20:,.1f} {grown / 2**20:+,.1f} MiB")
+        assert grown <= _GROWTH, f"memory grew by {grown:,} bytes after {tenth:,} of {count:,} inputs"
     return done
+
+
+def _resident_bytes() -> int:
+    return int(psutil.Process().memory_info().rss)
