@@ -15,7 +15,10 @@ from qmf.console.aio import Client
 from qmf.messaging.aio import Connection
 from qmf.web.access.access import WebAccess
 from qmf.web.access.audit import AuditLog
+from qmf.web.access.caller import Caller
+from qmf.web.consoles import Console
 from qmf.web.options import WebLimits, WebOptions
+from qmf.web.readers.readers import Readers
 from qmf.web.sharing import WorkLimit
 
 
@@ -27,6 +30,7 @@ class WebServices(AsyncClosable):
         access: who may; `access.require(Scope.READ)` is a dependency of routes, `access.streams` counts streams.
         work: what needs time and memory: lists of objects, references, metrics.
         client: the console; open from `open` to `close`.
+        readers: what each caller has of the console.
     """
 
     def __init__(self, options: WebOptions, *, make_bus: Callable[[], Bus] | None = None) -> None:
@@ -49,6 +53,7 @@ class WebServices(AsyncClosable):
             data=False,  # what pages and streams follow is bound for them
             discover=True,
         )
+        self.readers = Readers(self.client, self.access.rules)
 
     @property
     def audit(self) -> AuditLog:
@@ -70,11 +75,16 @@ class WebServices(AsyncClosable):
 
     async def close(self) -> None:
         """Disconnect. A second call does nothing."""
+        await self.readers.close()
         await self.client.close()
 
     async def __aenter__(self) -> Self:
         await self.open()
         return self
+
+    def still(self, caller: Caller, console: Console) -> bool:
+        """Whether a caller would still be let in, and would have the same console: for what outlives a request."""
+        return self.access.still(caller) and self.readers.is_of(console, caller)
 
     def messaging(self, **options: Any) -> Connection:
         """A connection of the messaging API to the broker, not open yet; its user closes it.

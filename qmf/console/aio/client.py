@@ -137,9 +137,16 @@ class Client(AsyncClosable):
         """Packages seen so far, sorted; see `packages`."""
         return self._schemas.packages
 
-    def known_classes(self, package: str | None = None) -> list[ClassKey]:
-        """Classes and events seen so far, of one package or of all, sorted; see `classes`."""
-        return self._schemas.classes(package)
+    def known_classes(self, package: str | None = None, *, agent: str | None = None) -> list[ClassKey]:
+        """Classes and events seen so far, of one package or of all, sorted; see `classes`.
+
+        Args:
+            package: only those of this package; None for all.
+            agent: only those that the agent of this name uses; None for all.
+        """
+        if agent is None:
+            return self._schemas.classes(package)
+        return sorted(key for key in self._schemas.keys_used_by(agent) if package in (None, key.package))
 
     def known_schema(self, class_key: ClassKey) -> AnySchema | None:
         """A schema, if it was fetched already; see `schema`."""

@@ -18,7 +18,7 @@ from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.limits import CountLimit, RateLimit, retry_after
 from qmf.web.access.oidc import LoginRefused, OidcLogins, ProviderError
-from qmf.web.access.rules import MethodRules, full_name
+from qmf.web.access.rules import WebRules, full_name
 from qmf.web.access.sessions import Sessions, SessionUser
 from qmf.web.access.tokens import ApiTokens
 from qmf.web.options import WebOptions
@@ -45,7 +45,7 @@ class WebAccess:
         audit: the log of calls and refusals.
         streams: counts the open streams of each client.
         requests: counts the requests of each client.
-        methods: rules about methods.
+        rules: about what may be read, called, sent and consumed.
     """
 
     def __init__(self, options: WebOptions) -> None:
@@ -61,7 +61,7 @@ class WebAccess:
         self._options = options
         self._users = None if options.users is None else Users(options.users)
         self._tokens = ApiTokens(options.tokens)
-        self.methods = MethodRules(options.rules)
+        self.rules = WebRules(options.rules)
         self._oidc = None if options.oidc is None else OidcLogins(options.oidc)
         self._sessions = Sessions(options.session_time, options.session_life)
         self._failures = FailureDelays(limits.logins)

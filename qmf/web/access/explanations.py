@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 
-from qmf.console.aio import Client
 from qmf.errors import QmfError, RemoteError
 from qmf.protocol import ErrorCode
+from qmf.web.consoles import Console
 
 #: The class of objects that explain, and their method.
 _PACKAGE, _CLASS, _METHOD = "qmf.security", "access", "explainDenials"
@@ -15,7 +15,7 @@ _PACKAGE, _CLASS, _METHOD = "qmf.security", "access", "explainDenials"
 _TIMEOUT = 3.0
 
 
-async def explain(client: Client, error: QmfError) -> Sequence[str]:
+async def explain(client: Console, error: QmfError) -> Sequence[str]:
     """The deciding line of a broker's rules, and the smallest change that would allow what was asked for.
 
     Args:

@@ -8,8 +8,13 @@ from qmf.console.aio import RemoteObject
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.web.access.access import WebAccess
 from qmf.web.access.caller import Caller
-from qmf.web.access.rules import SET_PROPERTIES
+from qmf.web.access.rules import SET_PROPERTIES, CalledObject
 from qmf.web.json_values import from_json, to_json
+
+
+def called_object(obj: RemoteObject) -> CalledObject:
+    """An object as rules see it."""
+    return CalledObject(obj.class_key, obj.object_id)
 
 
 async def call(
@@ -41,7 +46,7 @@ async def call(
     with access.audit.attempt(
         caller, "call", agent=obj.agent, object=obj.object_id.object_name, method=method, arguments=arguments
     ) as record:
-        access.methods.check(caller, method, obj.class_key)
+        access.rules.check(caller, method, called_object(obj))
         inputs = _inputs(obj, method, arguments)
         called = obj.on_behalf_of(caller.name) if caller.name else obj
         outputs = _outputs(obj, method, await called.call(method, _timeout=timeout, **inputs))
@@ -69,7 +74,7 @@ async def set_properties(
         QmfError: as of `RemoteObject.set`.
     """
     with access.audit.attempt(caller, "set", agent=obj.agent, object=obj.object_id.object_name, properties=values):
-        access.methods.check(caller, SET_PROPERTIES, obj.class_key)
+        access.rules.check(caller, SET_PROPERTIES, called_object(obj))
         checked = _values(obj, values)
         changed = obj.on_behalf_of(caller.name) if caller.name else obj
         await changed.set(_timeout=timeout, **checked)

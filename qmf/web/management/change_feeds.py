@@ -14,7 +14,8 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 
 import attrs
 
-from qmf.console.aio import ChangeKind, Client, Follow, FollowedStore, ObjectChange, ObjectId, RemoteObject
+from qmf.console.aio import ChangeKind, FollowedStore, ObjectChange, ObjectId, RemoteObject
+from qmf.web.consoles import Console, ObjectFollow
 from qmf.web.management.object_values import fields_of
 from qmf.web.management.object_writer import JsonObjectWriter
 from qmf.web.management.selection import ClassSelection
@@ -56,7 +57,7 @@ class ChangeFeed:
         log: a record for each change.
     """
 
-    def __init__(self, key: FeedKey, follow: Follow[RemoteObject], writer: JsonObjectWriter, history: int) -> None:
+    def __init__(self, key: FeedKey, follow: ObjectFollow, writer: JsonObjectWriter, history: int) -> None:
         self.log = RecordLog(history)
         self._key = key
         self._writer = writer
@@ -138,7 +139,7 @@ class ChangeFeed:
 class ChangeFeeds:
     """All feeds that have readers, or had some a moment ago. Belongs to the event loop."""
 
-    def __init__(self, client: Client, writer: JsonObjectWriter, history: int) -> None:
+    def __init__(self, client: Console, writer: JsonObjectWriter, history: int) -> None:
         def make(key: FeedKey) -> ChangeFeed:
             follow = client.follow(**key.selection.arguments(), interval=key.interval)
             return ChangeFeed(key, follow, writer, history)

@@ -7,10 +7,12 @@ from typing import Any
 
 import attrs
 
-from qmf.console.aio import Client, Dropped, EventRaised, Missed, Notification
+from qmf.console.aio import Dropped, EventRaised, Missed, Notification, ObjectId
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import SEVERITIES, EventView
+from qmf.web.consoles import Console
 from qmf.web.management.representations import event_json
+from qmf.web.readers.readable_console import ReadableConsole
 from qmf.web.streams.record_log import RecordLog
 
 
@@ -22,7 +24,7 @@ class EventFeed:
             that a broker dropped on their way to the server.
     """
 
-    def __init__(self, client: Client, history: int) -> None:
+    def __init__(self, client: Console, history: int) -> None:
         """Make a feed, which records nothing before `open`.
 
         Args:
@@ -33,8 +35,16 @@ class EventFeed:
         self._client = client
         self._unlisten: Callable[[], None] = lambda: None
 
-    def open(self) -> None:
-        """Begin to record."""
+    def open(self, before: RecordLog | None = None, wanted: Callable[[object], bool] = bool) -> None:
+        """Begin to record.
+
+        Args:
+            before: has records that come first.
+            wanted: says of the content of each whether it does.
+        """
+        for record in () if before is None else before.records(before.end):
+            if wanted(record.data):
+                self.log.add(record.kind, record.data)
         self._unlisten = self._client.listen(self._on_notification)
 
     def close(self) -> None:
@@ -50,6 +60,21 @@ class EventFeed:
                 self.log.add("lost", {"agent": agent.name, "count": count})
             case Dropped(count=count):
                 self.log.add("lost", {"agent": None, "count": count})
+
+
+def is_readable(console: ReadableConsole, data: object) -> bool:
+    """Whether a record of `EventFeed` may be read by those who have a console."""
+    if not isinstance(data, dict):
+        return False
+    agent = data["agent"]
+    if "severity" not in data:
+        return agent is not None and console.sees_agent(agent)
+    about = data["object"]
+    object_id = None if about is None else ObjectId(about["name"], about["agent"])
+    arguments = data["arguments"].values()
+    # A reference is JSON with a name.
+    texts = [item["name"] if isinstance(item, dict) and "name" in item else item for item in arguments]
+    return console.sees_event(data["package"] or "", data["class"] or "", agent, object_id, texts)
 
 
 @attrs.frozen(kw_only=True)

@@ -12,17 +12,16 @@ from qmf.schema import Severity
 from qmf.views.conditions.tree import Search
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import parse_severity
-from qmf.web.access.caller import Caller
 from qmf.web.addresses import API
 from qmf.web.management.change_feeds import FeedKey
 from qmf.web.management.event_feed import EventSelection
-from qmf.web.management.management import Management
+from qmf.web.management.managements import Managements, Reader
 from qmf.web.management.object_values import Fields, read_fields
 from qmf.web.management.parameters import problems
 from qmf.web.management.selection import ClassSelection, selection
 from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
-from qmf.web.streams.serving import EventStream, log_source, serve_socket
+from qmf.web.streams.serving import EventStream, Source, log_source, serve_socket
 
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
@@ -60,21 +59,22 @@ def event_filter(
     return EventSelection(filter=EventFilter(severity=least, classes=classes, condition=condition), agent=agent or None)
 
 
-def router(management: Management) -> APIRouter:
+def router(managements: Managements) -> APIRouter:
     """The routes."""
-    services, log = management.services, management.events.log
+    services = managements.services
     routes = APIRouter(prefix=API, tags=["events and changes"], responses=problems())
-    Reading = Annotated[Caller, Depends(services.access.require(Scope.READ))]
+    Reading = Annotated[Reader, Depends(managements.require(Scope.READ))]
     Wanted = Annotated[EventSelection, Depends(event_filter)]
     Chosen = Annotated[ClassSelection, Depends(selection)]
 
     @routes.get("/events", summary="The latest events, oldest first")
     async def events(
-        caller: Reading,  # noqa: ARG001
+        reader: Reading,
         wanted: Wanted,
         limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
         after: Annotated[str | None, Query(max_length=200, description="Only those behind this record")] = None,
     ) -> dict[str, Any]:
+        log = reader.management.events.log
         position = log.position(after)
         kept = log.records(log.end, after=position)
         found = [record for record in kept if wanted(record.data)]
@@ -87,18 +87,21 @@ def router(management: Management) -> APIRouter:
             "missed": 0 if position is None else max(0, log.begin - position),
         }
 
-    def begin(last_id: str | None) -> int:
-        """Where a stream begins: behind the record that its reader has, else at what comes next."""
+    def source(reader: Reader, last_id: str | None, wanted: EventSelection) -> Source:
+        """A stream that begins behind the record that its reader has, else at what comes next."""
+        log = reader.management.events.log
         position = log.position(last_id)
-        return log.end if position is None else position
+        return log_source(log, log.end if position is None else position, wanted)
 
     @routes.get("/events/stream", summary="Events as they come", response_class=Response, responses=_STREAM)
-    async def event_stream(caller: Reading, wanted: Wanted, last: LastId = None, since: LastIdQuery = None) -> Response:
-        return EventStream(log_source(log, begin(last or since), wanted), services, caller)
+    async def event_stream(reader: Reading, wanted: Wanted, last: LastId = None, since: LastIdQuery = None) -> Response:
+        records = source(reader, last or since, wanted)
+        return EventStream(records, services, reader.caller, reader.management.client)
 
     @routes.websocket("/events/socket")
-    async def event_socket(socket: WebSocket, caller: Reading, wanted: Wanted, since: LastIdQuery = None) -> None:
-        await serve_socket(socket, log_source(log, begin(since), wanted), services, caller)
+    async def event_socket(socket: WebSocket, reader: Reading, wanted: Wanted, since: LastIdQuery = None) -> None:
+        records = source(reader, since, wanted)
+        await serve_socket(socket, records, services, reader.caller, reader.management.client)
 
     @routes.get(
         "/changes",
@@ -107,7 +110,7 @@ def router(management: Management) -> APIRouter:
         responses={**problems(404, 503), **_STREAM},
     )
     async def change_stream(
-        caller: Reading,
+        reader: Reading,
         chosen: Chosen,
         fields: Fields = None,
         interval: Interval = 5.0,
@@ -115,22 +118,25 @@ def router(management: Management) -> APIRouter:
         since: LastIdQuery = None,
     ) -> Response:
         key = FeedKey(chosen, read_fields(fields), interval)
+        management = reader.management
         await management.check(chosen, key.fields or ())
         management.changes.check(key)
-        return EventStream(management.changes.read(key, last or since), services, caller)
+        return EventStream(management.changes.read(key, last or since), services, reader.caller, management.client)
 
     @routes.websocket("/changes/socket")
     async def change_socket(
         socket: WebSocket,
-        caller: Reading,
+        reader: Reading,
         chosen: Chosen,
         fields: Fields = None,
         interval: Interval = 5.0,
         since: LastIdQuery = None,
     ) -> None:
         key = FeedKey(chosen, read_fields(fields), interval)
+        management = reader.management
         await management.check(chosen, key.fields or ())
         management.changes.check(key)
-        await serve_socket(socket, management.changes.read(key, since), services, caller)
+        records = management.changes.read(key, since)
+        await serve_socket(socket, records, services, reader.caller, management.client)
 
     return routes

@@ -10,7 +10,7 @@ from qmf.web.access.caller import Caller
 from qmf.web.addresses import API
 from qmf.web.json_values import time_text
 from qmf.web.management.jobs import Job
-from qmf.web.management.management import Management
+from qmf.web.management.managements import Managements
 from qmf.web.management.parameters import problems
 from qmf.web.scopes import Scope
 
@@ -36,23 +36,23 @@ def job_json(job: Job) -> dict[str, Any]:
     }
 
 
-def router(management: Management) -> APIRouter:
+def router(managements: Managements) -> APIRouter:
     """The routes."""
-    access = management.services.access
+    access, kept = managements.services.access, managements.jobs
     routes = APIRouter(prefix=API, tags=["jobs"], responses=problems())
     Asking = Annotated[Caller, Depends(access.require(Scope.CALL))]
 
     @routes.get("/jobs", summary="The jobs of the caller")
     async def jobs(caller: Asking) -> dict[str, Any]:
-        return {"jobs": [job_json(job) for job in management.jobs.of(caller)]}
+        return {"jobs": [job_json(job) for job in kept.of(caller)]}
 
     @routes.get("/jobs/{job}", summary="A job, with its result when it is done", responses=problems(404))
     async def job(job: JobId, caller: Asking) -> dict[str, Any]:
-        return job_json(management.jobs.find(job, caller))
+        return job_json(kept.find(job, caller))
 
     @routes.delete("/jobs/{job}", status_code=204, summary="Forget a job", responses=problems(404))
     async def delete(job: JobId, caller: Asking) -> Response:
-        management.jobs.delete(management.jobs.find(job, caller))
+        kept.delete(kept.find(job, caller))
         return Response(status_code=204)
 
     return routes

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 from qmf.console.aio import Agent, AnySchema, ObjectId, RemoteObject
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, ClassSchema, Kind
+from qmf.web.consoles import Console
 from qmf.web.management.change_feeds import ChangeFeeds
 from qmf.web.management.event_feed import EventFeed
-from qmf.web.management.jobs import Jobs
 from qmf.web.management.object_values import check_names
 from qmf.web.management.object_writer import JsonObjectWriter
 from qmf.web.management.paging import ResultPages
@@ -25,35 +24,34 @@ class Management:
 
     Attributes:
         services: of the server.
+        client: the console of those who use it.
         events: those received since the server was opened.
         changes: streams of changes of objects.
-        jobs: method calls that nobody waits for.
         writer: makes JSON of objects.
         pages: answers of agents that are read page by page.
         lists: pages that many ask for at once.
     """
 
-    def __init__(self, services: WebServices) -> None:
+    def __init__(self, services: WebServices, client: Console | None = None) -> None:
+        """Make the parts.
+
+        Args:
+            services: of the server.
+            client: the console; None for the server's own one.
+        """
         self.services = services
-        self.client = services.client
-        self.events = EventFeed(services.client, services.limits.history)
+        self.client: Console = client or services.client
+        self.events = EventFeed(self.client, services.limits.history)
         self.writer = JsonObjectWriter()
-        self.changes = ChangeFeeds(services.client, self.writer, services.limits.history)
-        self.jobs = Jobs(services.limits.jobs)
+        self.changes = ChangeFeeds(self.client, self.writer, services.limits.history)
         self.pages = ResultPages()
         self.lists: SharedWork[tuple[Sequence[bytes], str | None]] = SharedWork()
 
-    @contextlib.asynccontextmanager
-    async def run(self, _app: object = None) -> AsyncIterator[None]:
-        """Record events until the end of the block; streams and jobs end with it."""
-        self.events.open()
-        try:
-            yield
-        finally:
-            self.events.close()
-            await self.changes.close()
-            await self.jobs.close()
-            await self.lists.close()
+    async def close(self) -> None:
+        """End the streams."""
+        self.events.close()
+        await self.changes.close()
+        await self.lists.close()
 
     def agent(self, name: str) -> Agent:
         """An agent by name.

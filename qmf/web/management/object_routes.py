@@ -10,12 +10,12 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Body, Depends, Header, Query, Request, Response
 
 from qmf.views.references import references as references_of
-from qmf.web.access.caller import Caller
+from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.addresses import API, object_href
 from qmf.web.json_values import json_bytes, reference
 from qmf.web.management import calls
 from qmf.web.management.job_routes import job_json, job_location
-from qmf.web.management.management import Management
+from qmf.web.management.managements import Managements, Reader
 from qmf.web.management.object_values import Fields, check_fields, fields_of, read_fields
 from qmf.web.management.ordering import ObjectOrdering
 from qmf.web.management.parameters import (
@@ -51,17 +51,18 @@ def _json(content: object, headers: Mapping[str, str] | None = None) -> Response
     return Response(json_bytes(content), media_type="application/json", headers=dict(headers or {}))
 
 
-def router(management: Management) -> APIRouter:
+def router(managements: Managements) -> APIRouter:
     """The routes."""
-    services = management.services
-    client, access = management.client, services.access
+    services = managements.services
+    access = services.access
     routes = APIRouter(prefix=API, tags=["objects"], responses=problems(*AGENT_PROBLEMS))
-    read = [Depends(access.require(Scope.READ))]
-    largest, write = services.limits.page, management.writer.json
+    Reading = Annotated[Reader, Depends(managements.require(Scope.READ))]
+    largest = services.limits.page
 
-    @routes.get("/objects", summary="Objects of a class, page by page", dependencies=read)
+    @routes.get("/objects", summary="Objects of a class, page by page")
     async def objects(
         request: Request,
+        reader: Reading,
         chosen: Annotated[ClassSelection, Depends(selection)],
         fields: Fields = None,
         sort: Sort = None,
@@ -69,12 +70,13 @@ def router(management: Management) -> APIRouter:
         cursor: Annotated[str | None, Query(max_length=20_000, description="From `next` of the page before")] = None,
         timeout: Timeout = None,
     ) -> Response:
+        management = reader.management
         arguments, names, order = chosen.arguments(), read_fields(fields), ObjectOrdering.parse(sort)
 
         async def work() -> tuple[Sequence[bytes], str | None]:
             async with services.work.turn():
                 page = await management.pages.page(
-                    chosen, lambda: client.objects(**arguments, timeout=timeout), cursor, limit, order
+                    chosen, lambda: management.client.objects(**arguments, timeout=timeout), cursor, limit, order
                 )
                 wanted = (*(names or ()), *order.names)
                 if page.total:
@@ -86,7 +88,7 @@ def router(management: Management) -> APIRouter:
                     query = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
                     following = f"{API}/objects?{urlencode([*query, ('cursor', page.next)])}"
                 content = {
-                    "objects": [write(obj, fields_of(obj, names)) for obj in page.objects],
+                    "objects": [management.writer.json(obj, fields_of(obj, names)) for obj in page.objects],
                     "total": page.total,
                     "next": following,
                     "failures": failures_json(page.failures),
@@ -99,20 +101,22 @@ def router(management: Management) -> APIRouter:
 
     where = "/agents/{agent}/objects/{object_name}"
 
-    @routes.get(where, summary="An object", dependencies=read)
+    @routes.get(where, summary="An object")
     async def one(
-        agent: AgentName, object_name: ObjectName, fields: Fields = None, timeout: Timeout = None
+        reader: Reading, agent: AgentName, object_name: ObjectName, fields: Fields = None, timeout: Timeout = None
     ) -> Response:
-        found = await management.object(name(agent), name(object_name), timeout)
+        found = await reader.management.object(name(agent), name(object_name), timeout)
         names = read_fields(fields)
         check_fields([found], names or ())
-        return _json(write(found, names))
+        return _json(reader.management.writer.json(found, names))
 
-    @routes.get(f"{where}/references", summary="References both ways", dependencies=read)
-    async def references(agent: AgentName, object_name: ObjectName, timeout: Timeout = None) -> dict[str, Any]:
+    @routes.get(f"{where}/references", summary="References both ways")
+    async def references(
+        reader: Reading, agent: AgentName, object_name: ObjectName, timeout: Timeout = None
+    ) -> dict[str, Any]:
         async with services.work.turn():
-            found = await management.object(name(agent), name(object_name), timeout)
-            referrers, failures = await incoming(client, found, timeout)
+            found = await reader.management.object(name(agent), name(object_name), timeout)
+            referrers, failures = await incoming(reader.management.client, found, timeout)
         named = references_of(found.schema, found.typed_values) if found.schema is not None else ()
         return {
             "outgoing": [{"property": key, "object": reference(value)} for key, value in named],
@@ -128,14 +132,16 @@ def router(management: Management) -> APIRouter:
     async def set_properties(
         agent: AgentName,
         object_name: ObjectName,
-        caller: Annotated[Caller, Depends(access.require(Scope.SET))],
+        reader: Annotated[Reader, Depends(managements.require(Scope.SET))],
         values: Annotated[dict[str, Any], Body(description="New values by name", examples=[{"threshold": 90}])],
         timeout: Timeout = None,
     ) -> Response:
-        found = await management.object(name(agent), name(object_name), timeout)
-        await calls.set_properties(found, values, caller=caller, access=access, timeout=timeout)
+        found = await managements.acted_on(reader, SET_PROPERTIES, name(agent), name(object_name), timeout)
+        await calls.set_properties(found, values, caller=reader.caller, access=access, timeout=timeout)
         await found.update(timeout)
-        return _json(write(found))
+        shown = managements.shown(reader, found)
+        write = reader.management.writer.json
+        return _json(write(found, tuple(values)) if shown is None else write(shown))
 
     @routes.post(
         f"{where}/methods/{{method}}",
@@ -151,7 +157,7 @@ def router(management: Management) -> APIRouter:
         object_name: ObjectName,
         method: MethodName,
         response: Response,
-        caller: Annotated[Caller, Depends(access.require(Scope.CALL))],
+        reader: Annotated[Reader, Depends(managements.require(Scope.CALL))],
         arguments: Annotated[dict[str, Any] | None, Body(description="Inputs by name", examples=[{}])] = None,
         timeout: Timeout = None,
         prefer: Annotated[
@@ -162,8 +168,8 @@ def router(management: Management) -> APIRouter:
         wanted = (prefer or "").lower()
         wait = _WAIT.search(wanted)
         seconds = timeout if timeout is not None else (float(wait[1]) or None) if wait else None
-        found = await management.object(name(agent), name(object_name), None)
-        called = name(method)
+        called, caller = name(method), reader.caller
+        found = await managements.acted_on(reader, called, name(agent), name(object_name), None)
         inputs = dict(arguments or {})
 
         async def work() -> dict[str, object]:
@@ -171,7 +177,7 @@ def router(management: Management) -> APIRouter:
 
         if "respond-async" not in wanted:
             return await work()
-        job = management.jobs.begin(caller, f"{called} of {object_href(found.object_id)}", work)
+        job = managements.jobs.begin(caller, f"{called} of {object_href(found.object_id)}", work)
         response.status_code = 202
         response.headers["Location"] = job_location(job)
         response.headers["Preference-Applied"] = "respond-async"

@@ -6,10 +6,11 @@ import asyncio
 
 import attrs
 
-from qmf.console.aio import Client, RemoteObject
+from qmf.console.aio import RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import ClassSchema, Kind, Property, Statistic
 from qmf.views.references import may_refer, reference_members
+from qmf.web.consoles import Console
 
 
 @attrs.frozen
@@ -25,7 +26,7 @@ class Referrer:
     object: RemoteObject
 
 
-async def incoming(client: Client, obj: RemoteObject, timeout: float | None) -> tuple[list[Referrer], dict[str, str]]:
+async def incoming(client: Console, obj: RemoteObject, timeout: float | None) -> tuple[list[Referrer], dict[str, str]]:
     """The objects of the same agent that name an object.
 
     Args:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from fastapi import APIRouter, Depends
 
 from qmf.web.management import event_routes, job_routes, object_routes, schema_routes
-from qmf.web.management.management import Management
+from qmf.web.management.managements import Managements
 from qmf.web.management.parameters import no_unknown_parameters
 from qmf.web.services import WebServices
 
 
 def router(services: WebServices) -> APIRouter:
     """The routes; those of an application share `services`."""
-    management = Management(services)
-    routes = APIRouter(lifespan=management.run, dependencies=[Depends(no_unknown_parameters)])
+    managements = Managements(services)
+    routes = APIRouter(lifespan=managements.run, dependencies=[Depends(no_unknown_parameters)])
     for part in (schema_routes, object_routes, job_routes, event_routes):
-        routes.include_router(part.router(management))
+        routes.include_router(part.router(managements))
     return routes

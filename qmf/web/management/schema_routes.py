@@ -9,25 +9,21 @@ from fastapi import APIRouter, Depends, Query
 
 from qmf.errors import QmfError
 from qmf.web.addresses import API
-from qmf.web.management.management import Management
+from qmf.web.management.managements import Managements, Reader
 from qmf.web.management.parameters import AGENT_PROBLEMS, AgentName, ClassName, Package, name, problems
 from qmf.web.management.representations import agent_json, class_json, schema_json
 from qmf.web.problems import problem_of
 from qmf.web.scopes import Scope
 
 
-def router(management: Management) -> APIRouter:
+def router(managements: Managements) -> APIRouter:
     """The routes."""
-    client = management.client
-    routes = APIRouter(
-        prefix=API,
-        tags=["agents and schemas"],
-        dependencies=[Depends(management.services.access.require(Scope.READ))],
-        responses=problems(),
-    )
+    routes = APIRouter(prefix=API, tags=["agents and schemas"], responses=problems())
+    Reading = Annotated[Reader, Depends(managements.require(Scope.READ))]
 
     @routes.get("", summary="Where everything is")
-    async def index() -> dict[str, Any]:
+    async def index(reader: Reading) -> dict[str, Any]:
+        client = reader.management.client
         broker = client.broker
         return {
             "url": client.url,
@@ -46,35 +42,38 @@ def router(management: Management) -> APIRouter:
         }
 
     @routes.get("/agents", summary="The agents present")
-    async def agents() -> dict[str, Any]:
-        return {"agents": [agent_json(agent) for agent in sorted(client.agents, key=lambda agent: agent.name)]}
+    async def agents(reader: Reading) -> dict[str, Any]:
+        found = sorted(reader.management.client.agents, key=lambda agent: agent.name)
+        return {"agents": [agent_json(agent) for agent in found]}
 
     @routes.get("/agents/{agent}", summary="An agent with its classes", responses=problems(*AGENT_PROBLEMS))
-    async def agent(agent: AgentName) -> dict[str, Any]:
-        found = management.agent(name(agent))
-        keys = await client.classes(agent=found)
+    async def agent(reader: Reading, agent: AgentName) -> dict[str, Any]:
+        found = reader.management.agent(name(agent))
+        keys = await reader.management.client.classes(agent=found)
         return {**agent_json(found), "classes": [class_json(key) for key in keys]}
 
     @routes.get("/packages", summary="The packages of all agents", responses=problems(*AGENT_PROBLEMS))
-    async def packages() -> dict[str, Any]:
-        found = await client.packages()
+    async def packages(reader: Reading) -> dict[str, Any]:
+        found = await reader.management.client.packages()
         return {"packages": list(found), "failures": failures_json(found.failures)}
 
     @routes.get("/classes", summary="The classes and events of all agents", responses=problems(*AGENT_PROBLEMS))
     async def classes(
+        reader: Reading,
         package: Annotated[str | None, Query(max_length=255)] = None,
         agent: Annotated[str | None, Query(max_length=1000)] = None,
     ) -> dict[str, Any]:
-        found = await client.classes(package or None, agent=agent or None)
+        found = await reader.management.client.classes(package or None, agent=agent or None)
         return {"classes": [class_json(key) for key in found], "failures": failures_json(found.failures)}
 
     @routes.get("/schemas/{package}/{class_name}", summary="A schema", responses=problems(*AGENT_PROBLEMS))
     async def schema(
+        reader: Reading,
         package: Package,
         class_name: ClassName,
         hash: Annotated[UUID | None, Query(description="That version; default: the one seen last")] = None,
     ) -> dict[str, Any]:
-        return schema_json(await management.schema(name(package), name(class_name), hash))
+        return schema_json(await reader.management.schema(name(package), name(class_name), hash))
 
     return routes
 

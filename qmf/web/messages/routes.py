@@ -12,8 +12,8 @@ from qmf.web.messages.destinations import DestinationKind
 from qmf.web.messages.pull_routes import PullRoutes
 from qmf.web.messages.push_routes import PushRoutes
 from qmf.web.messages.requests import no_query
+from qmf.web.messages.rights import DestinationRights
 from qmf.web.messages.service import CONTAINER, MessageService
-from qmf.web.scopes import Scope
 from qmf.web.services import WebServices
 
 #: Seconds between attempts to connect again.
@@ -50,12 +50,13 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
         finally:
             await used.close()
 
-    found = APIRouter(
-        tags=["messages"], dependencies=[Depends(services.access.require(Scope.MESSAGES))], lifespan=lifespan
-    )
+    found = APIRouter(tags=["messages"], lifespan=lifespan)
     for kind in DestinationKind:
-        CreateRoutes(kind, used).add_to(found)
-        consumers = APIRouter(dependencies=[Depends(no_query)])
+        may = Depends(DestinationRights(kind, services.access))
+        creations = APIRouter(dependencies=[may])
+        CreateRoutes(kind, used).add_to(creations)
+        found.include_router(creations)
+        consumers = APIRouter(dependencies=[may, Depends(no_query)])
         PullRoutes(kind, used, services.access).add_to(consumers)
         PushRoutes(kind, used, services.access).add_to(consumers)
         found.include_router(consumers)

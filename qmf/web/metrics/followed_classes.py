@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from qmf.console.aio import Client, Follow, FollowedStore, ObjectId, RemoteObject
+from qmf.console.aio import FollowedStore, ObjectId, RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.views.internal import BROKER_PACKAGE
+from qmf.web.consoles import Console, ObjectFollow
 from qmf.web.metrics.known_types import with_known_types
 from qmf.web.metrics.names import MetricFamily, families_of
 from qmf.web.own_objects import OwnObjects
@@ -55,7 +56,7 @@ class _FollowedClass:
         ready: set once the agents present have answered, or it failed.
     """
 
-    def __init__(self, name: ClassName, follow: Follow[RemoteObject]) -> None:
+    def __init__(self, name: ClassName, follow: ObjectFollow) -> None:
         self.ready = asyncio.Event()
         self._name = name
         self._follow = follow
@@ -100,7 +101,7 @@ class ClassPatterns:
 class FollowedClasses:
     """The classes that are followed. Belongs to the event loop."""
 
-    def __init__(self, client: Client, patterns: ClassPatterns, interval: float) -> None:
+    def __init__(self, client: Console, patterns: ClassPatterns, interval: float) -> None:
         """Make a set of classes of which none is followed yet.
 
         Args:

@@ -10,6 +10,7 @@ from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from prometheus_client.registry import Collector
 
 from qmf._version import __version__
+from qmf.web.consoles import Console
 from qmf.web.services import WebServices
 
 
@@ -21,8 +22,15 @@ class OwnMetrics(Collector):
         seconds: that its collection took.
     """
 
-    def __init__(self, services: WebServices) -> None:
+    def __init__(self, services: WebServices, console: Console) -> None:
+        """Make them.
+
+        Args:
+            services: of the server.
+            console: of those who ask. Where it does not show everything, numbers about all agents are left out.
+        """
         self._services = services
+        self._console = console
         self._registry = CollectorRegistry()
         self._registry.register(self)
         self.series = 0
@@ -33,20 +41,24 @@ class OwnMetrics(Collector):
         client = self._services.client
         yield InfoMetricFamily("qmf_web", "The version of qmf-web", {"version": __version__})
         yield _gauge("qmf_web_connected", "1 while there is a connection to the broker", int(client.connected))
-        yield _gauge("qmf_web_streams", "Open event streams and websockets", self._services.access.streams.open)
-        yield _gauge("qmf_web_scrape_series", "Series of the last scrape", self.series)
-        yield _gauge("qmf_web_scrape_duration_seconds", "Time that collecting the last scrape took", self.seconds)
-        broken = GaugeMetricFamily("qmf_web_invalid_messages", "Messages of agents that were not valid")
-        broken.add_metric([], client.broken)
-        yield broken
+        if self._console is client:
+            yield from self._of_server()
         heard = GaugeMetricFamily(
             "qmf_agent_heard_timestamp_seconds",
             "Time of the last message of an agent about itself, by its clock; absent when it is gone",
             labels=["agent"],
         )
-        for agent in client.agents:
+        for agent in self._console.agents:
             heard.add_metric([agent.name], agent.info.timestamp / 10**9)
         yield heard
+
+    def _of_server(self) -> Iterator[Metric]:
+        yield _gauge("qmf_web_streams", "Open event streams and websockets", self._services.access.streams.open)
+        yield _gauge("qmf_web_scrape_series", "Series of the last scrape", self.series)
+        yield _gauge("qmf_web_scrape_duration_seconds", "Time that collecting the last scrape took", self.seconds)
+        broken = GaugeMetricFamily("qmf_web_invalid_messages", "Messages of agents that were not valid")
+        broken.add_metric([], self._services.client.broken)
+        yield broken
 
     def text(self, *, openmetrics: bool) -> bytes:
         """All of them; for OpenMetrics with the mark of the end."""

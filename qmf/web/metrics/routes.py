@@ -12,12 +12,15 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
+from qmf.web.access.caller import Caller
+from qmf.web.consoles import Console
 from qmf.web.management.parameters import no_unknown_parameters, problems
 from qmf.web.metrics.collecting import Collected, collect
 from qmf.web.metrics.exposition import OPENMETRICS, TEXT, exposition
 from qmf.web.metrics.followed_classes import ClassPatterns, FollowedClasses
 from qmf.web.metrics.own import OwnMetrics
 from qmf.web.parts import PartsResponse
+from qmf.web.readers.readers import PerReader
 from qmf.web.scopes import Scope
 from qmf.web.services import WebServices
 from qmf.web.sharing import SharedWork
@@ -32,20 +35,18 @@ _LEVEL = 1
 def router(services: WebServices) -> APIRouter:
     """The route; those of an application share `services`."""
     options = services.options.metrics
-    followed = FollowedClasses(services.client, ClassPatterns(options.classes), options.interval)
-    own = OwnMetrics(services)
-    scrapes: SharedWork[Sequence[bytes]] = SharedWork(max_age=_MAX_AGE)
+    whole = _Metrics(services, services.client)
+    readers = PerReader(services.readers, whole, lambda console: _Metrics(services, console), _Metrics.close)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: object) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
-            stack.push_async_callback(followed.close)
-            stack.push_async_callback(scrapes.close)
+            stack.push_async_callback(whole.close)
             if options.otlp is not None:
                 # Imported here: its libraries are large.
                 from qmf.web.metrics.otlp import OtlpExport
 
-                export = OtlpExport(services.client, followed, options)
+                export = OtlpExport(services.client, whole.followed, options)
                 export.open()
                 stack.push_async_callback(export.close)
             yield
@@ -55,7 +56,7 @@ def router(services: WebServices) -> APIRouter:
     @routes.get(
         "/metrics",
         summary="Values of objects for Prometheus",
-        dependencies=[Depends(services.access.require(Scope.READ)), Depends(no_unknown_parameters)],
+        dependencies=[Depends(no_unknown_parameters)],
         response_class=Response,
         responses={
             200: {
@@ -66,6 +67,7 @@ def router(services: WebServices) -> APIRouter:
     )
     async def metrics(
         request: Request,
+        caller: Annotated[Caller, Depends(services.access.require(Scope.READ))],
         classes: Annotated[
             list[str], Query(alias="class", max_length=100, description="Patterns of class or package:class")
         ] = [],  # noqa: B006
@@ -81,22 +83,47 @@ def router(services: WebServices) -> APIRouter:
             "application/openmetrics-text" in request.headers.get("accept", ""),
             "gzip" in request.headers.get("accept-encoding", ""),
         )
-        parts = await scrapes.get(wanted, lambda: scrape(*wanted))
+        parts = await readers.of(services.readers.console_of(caller)).get(*wanted)
         *_, openmetrics, packed = wanted
         headers = {"Vary": "Accept, Accept-Encoding", **({"Content-Encoding": "gzip"} if packed else {})}
         return PartsResponse(parts, OPENMETRICS if openmetrics else TEXT, headers)
 
-    async def scrape(
-        classes: ClassPatterns, families: Sequence[str], own_objects: bool, openmetrics: bool, packed: bool
+    return routes
+
+
+class _Metrics:
+    """The metrics of those who have the same console."""
+
+    def __init__(self, services: WebServices, console: Console) -> None:
+        options = services.options.metrics
+        self.followed = FollowedClasses(console, ClassPatterns(options.classes), options.interval)
+        self._services = services
+        self._own = OwnMetrics(services, console)
+        self._scrapes: SharedWork[Sequence[bytes]] = SharedWork(max_age=_MAX_AGE)
+
+    async def get(
+        self, classes: ClassPatterns, families: Sequence[str], own_objects: bool, openmetrics: bool, packed: bool
     ) -> Sequence[bytes]:
-        async with services.work.turn():
+        """The text, made once a moment for all who ask for the same."""
+        wanted = classes, families, own_objects, openmetrics, packed
+        return await self._scrapes.get(wanted, lambda: self._scrape(*wanted))
+
+    async def close(self) -> None:
+        """End it."""
+        await self._scrapes.close()
+        await self.followed.close()
+
+    async def _scrape(
+        self, classes: ClassPatterns, families: Sequence[str], own_objects: bool, openmetrics: bool, packed: bool
+    ) -> Sequence[bytes]:
+        own = self._own
+        async with self._services.work.turn():
             begin = time.perf_counter()
-            found = collect(await followed.objects(classes, own=own_objects), families, options.limit)
+            objects = await self.followed.objects(classes, own=own_objects)
+            found = collect(objects, families, self._services.options.metrics.limit)
             own.series, own.seconds = found.series, time.perf_counter() - begin
             parts = _parts(found, own, openmetrics=openmetrics)
             return [part async for part in (_compress(parts) if packed else parts)]
-
-    return routes
 
 
 async def _parts(found: Collected, own: OwnMetrics, *, openmetrics: bool) -> AsyncIterator[bytes]:

@@ -18,7 +18,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from qmf.web.addresses import from_segment
-from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.screens.agent_screen import agent_screen
 from qmf.web.pages.screens.agents_screen import agents_screen
 from qmf.web.pages.screens.classes_screen import classes_screen
@@ -30,9 +29,11 @@ from qmf.web.pages.screens.open_page import ASSETS, STATIC, OpenPage
 from qmf.web.pages.screens.overview_screen import overview_screen
 from qmf.web.pages.screens.plots_screen import plots_screen
 from qmf.web.pages.screens.report_screen import report_screen
-from qmf.web.pages.views.object_table import ClassTables
+from qmf.web.pages.site import Site
 from qmf.web.pages.views.page_urls import AgentsUrl, ClassesUrl, EventsUrl, GraphUrl, ObjectsUrl, PlotsUrl, object_of
+from qmf.web.readers.readers import PerReader
 from qmf.web.reports.asking import ReportQuestion
+from qmf.web.scopes import Scope as WebScope
 from qmf.web.services import WebServices
 
 #: Where NiceGUI's own files and its websocket are.
@@ -49,30 +50,33 @@ def mount(app: FastAPI, services: WebServices, *, interval: float = 2.0) -> None
         services: what it stands on.
         interval: seconds between the publications of agents to this console, and between updates of pages.
     """
-    site = SharedState(services.client, interval)
-    app.include_router(_pages(site, services))
+    whole = Site.on(services.client, interval)
+    readers = PerReader(services.readers, whole, whole.for_reader, Site.close)
+    app.include_router(_pages(readers, services))
     app.mount(ASSETS, _Assets(directory=STATIC))
     opened = app.router.lifespan_context
 
     @contextlib.asynccontextmanager
     async def lifespan(owner: Any) -> AsyncIterator[Any]:
         async with opened(owner) as state:
-            site.start()
+            whole.state.start()
             try:
                 yield state
             finally:
-                await site.close()
+                await services.readers.close()
+                await whole.close()
 
     app.router.lifespan_context = lifespan
     _attach_nicegui(app)
 
 
-def _pages(site: SharedState, services: WebServices) -> APIRouter:
+def _pages(readers: PerReader[Site], services: WebServices) -> APIRouter:
     router = APIRouter()
-    tables = ClassTables(site)
 
     def visit(request: Request) -> OpenPage:
-        return OpenPage(site, tables, services, request)
+        caller = services.access.check(request, WebScope.READ)
+        site = readers.of(services.readers.console_of(caller))
+        return OpenPage(site.state, site.tables, services, request, caller)
 
     def overview(request: Request) -> Awaitable[None]:
         return overview_screen(visit(request))

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, Response
 
+from qmf.web.access.caller import Caller
 from qmf.web.problems import Problem
 from qmf.web.reports.asking import ReportQuestion
 from qmf.web.reports.making import ReportMaker
@@ -37,9 +38,11 @@ def router(services: WebServices) -> APIRouter:
 
     @routes.get(PAGE)
     async def page(
-        request: Request, _caller: Annotated[object, Depends(services.access.require(Scope.READ))]
+        request: Request, caller: Annotated[Caller, Depends(services.access.require(Scope.READ))]
     ) -> Response:
         try:
+            if services.readers.console_of(caller) is not services.client:
+                raise Problem(403, f"a report is about all objects, and the rules don't let {caller.client} read all")
             if maker is None:
                 raise Problem(404, "there is no recording: start qmf-web with --lake DIR")
             found = await maker.make(ReportQuestion.parse(request.query_params))

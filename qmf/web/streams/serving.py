@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from qmf.web.access.caller import Caller
+from qmf.web.consoles import Console
 from qmf.web.services import WebServices
 from qmf.web.streams.record_log import RecordLog, socket_message, sse_event
 
@@ -69,19 +70,20 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, source: Source, services: WebServices, caller: Caller) -> None:
+    def __init__(self, source: Source, services: WebServices, caller: Caller, console: Console) -> None:
         """Make an answer, which sends nothing yet.
 
         Args:
             source: the records.
             services: to count the stream, and to look whether its caller is still let in.
             caller: who reads it.
+            console: of the caller, from which the records are; the stream ends when the caller gets another one.
 
         Raises:
             Problem: 429, the caller has too many streams.
         """
         self._release = services.access.streams.acquire(caller.client)
-        self._records = _sse(source, services, caller)
+        self._records = _sse(source, services, caller, console)
         super().__init__(self._records, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,16 +95,18 @@ class EventStream(StreamingResponse):
             await self._records.aclose()
 
 
-async def _sse(source: Source, services: WebServices, caller: Caller) -> AsyncGenerator[bytes, None]:
+async def _sse(source: Source, services: WebServices, caller: Caller, console: Console) -> AsyncGenerator[bytes, None]:
     yield b"retry: 3000\n\n"
     async with contextlib.aclosing(source):
         async for records in source:
-            if not records and not services.access.still(caller):
+            if not services.still(caller, console):
                 return
             yield b"".join(record.sse for record in records) or b": alive\n\n"
 
 
-async def serve_socket(socket: WebSocket, source: Source, services: WebServices, caller: Caller) -> None:
+async def serve_socket(
+    socket: WebSocket, source: Source, services: WebServices, caller: Caller, console: Console
+) -> None:
     """Send records over a websocket until either side ends it; what the client sends is ignored.
 
     Raises:
@@ -110,7 +114,7 @@ async def serve_socket(socket: WebSocket, source: Source, services: WebServices,
     """
     with services.access.streams.one(caller.client):
         await socket.accept()
-        sending = asyncio.create_task(_send(socket, source, services, caller))
+        sending = asyncio.create_task(_send(socket, source, services, caller, console))
         ended = asyncio.create_task(_until_closed(socket))
         try:
             await asyncio.wait({sending, ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -123,10 +127,10 @@ async def serve_socket(socket: WebSocket, source: Source, services: WebServices,
                 await socket.close(1001)
 
 
-async def _send(socket: WebSocket, source: Source, services: WebServices, caller: Caller) -> None:
+async def _send(socket: WebSocket, source: Source, services: WebServices, caller: Caller, console: Console) -> None:
     async with contextlib.aclosing(source):
         async for records in source:
-            if not records and not services.access.still(caller):
+            if not services.still(caller, console):
                 return
             for record in records:
                 async with asyncio.timeout(services.limits.write_time):

@@ -5,7 +5,7 @@ The objects of one answer may be encoded as rows; each stays a row until it is r
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -374,6 +374,11 @@ class RemoteObject:
             if client is None
             else RemoteObject(self._data, self.object_id, self.agent, self._fields, _ForUser(client, user))
         )
+
+    def without(self, names: Collection[str]) -> RemoteObject:
+        """The same object, without the values with these wire names."""
+        values = {name: value for name, value in as_dict(self._data.values).items() if name not in names}
+        return self._with(attrs.evolve(self._data, values=values))
 
     def without_message(self) -> RemoteObject:
         """The same object, without a reference to the message that it came in, so that it can be kept for long."""

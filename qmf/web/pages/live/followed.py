@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
-from qmf.console.aio import ChangeKind, Follow, ObjectId, RemoteObject, StillFindingAgents
+from qmf.console.aio import ChangeKind, ObjectId, RemoteObject, StillFindingAgents
 from qmf.errors import QmfError
 from qmf.protocol.objects import as_dict
 from qmf.schema import QmfType
 from qmf.views.objects import ObjectView, object_view
 from qmf.views.rates import growth_rate
 from qmf.views.units import is_number
+from qmf.web.consoles import ObjectFollow
 from qmf.web.pages.live.series import SeriesStore
 
 #: So many changes are taken in one go, before others have their turn.
@@ -53,7 +54,7 @@ class LiveObjects:
     """Objects that are followed, as they are now."""
 
     def __init__(
-        self, follow: Follow[RemoteObject], series: SeriesStore, interval: float, connected: Callable[[], bool]
+        self, follow: ObjectFollow, series: SeriesStore, interval: float, connected: Callable[[], bool]
     ) -> None:
         """Begin without objects.
 

@@ -17,7 +17,6 @@ from qmf.console.aio import (
     BusConnected,
     ClassSeen,
     ClassUsed,
-    Client,
     EventRaised,
     FollowedStore,
     Notification,
@@ -25,9 +24,10 @@ from qmf.console.aio import (
     RemoteObject,
 )
 from qmf.errors import QmfError
-from qmf.views.events import event_view
+from qmf.views.events import EventView, event_view
 from qmf.views.internal import BROKER_PACKAGE, CONNECTION
 from qmf.views.objects import ObjectView
+from qmf.web.consoles import Console
 from qmf.web.pages.live.catalogue import Catalogue
 from qmf.web.pages.live.event_log import EventLog
 from qmf.web.pages.live.followed import KEPT, FollowedSelection, LiveObjects
@@ -53,7 +53,7 @@ REFRESH = 60.0
 class SharedState:
     """The state of the bus for all pages. `start` and `close` belong to the client's loop, like all other methods."""
 
-    def __init__(self, client: Client, interval: float = 2.0) -> None:
+    def __init__(self, client: Console, interval: float = 2.0) -> None:
         """Make the state, which is empty before `start`.
 
         Args:
@@ -73,8 +73,17 @@ class SharedState:
         self._agents_changed = asyncio.Event()
         self._drop_stale_at: float | None = None
 
-    def start(self) -> None:
-        """Begin to listen."""
+    def start(self, before: EventLog | None = None, wanted: Callable[[EventView], bool] | None = None) -> None:
+        """Begin to listen.
+
+        Args:
+            before: has events that come first.
+            wanted: says of each of them whether it does; needed with them.
+        """
+        if before is not None and wanted is not None:
+            for item in before.since(0):
+                if wanted(item.event):
+                    self.events.add(item.event, item.event.timestamp / 1e9 or time.time())
         now = time.time()
         self.connection = BrokerState(self.client.url, self.client.connected)
         for agent in self.client.agents:

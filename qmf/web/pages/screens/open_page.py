@@ -20,7 +20,7 @@ from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.access.caller import Caller
-from qmf.web.access.rules import SET_PROPERTIES
+from qmf.web.access.rules import SET_PROPERTIES, CalledObject
 from qmf.web.pages.live.followed import LiveObjects, remote_object
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
@@ -70,16 +70,21 @@ def asset(name: str) -> str:
 class OpenPage:
     """One page in one browser."""
 
-    def __init__(self, site: SharedState, tables: ClassTables, services: WebServices, request: Request) -> None:
+    def __init__(
+        self, site: SharedState, tables: ClassTables, services: WebServices, request: Request, caller: Caller
+    ) -> None:
         """Begin a visit; belongs into the function of a page.
 
-        Raises:
-            Problem: the caller may not read.
+        Args:
+            site, tables: what the caller may read.
+            services: of the server.
+            request: for the page.
+            caller: who asks, and may read.
         """
         self.site = site
         self.tables = tables
         self.services = services
-        self.caller: Caller = services.access.check(request, Scope.READ)
+        self.caller = caller
         self.here = request.url.path
         self._ends: list[Callable[[], None]] = []
         self._update: Callable[[], Awaitable[None] | None] = lambda: None
@@ -138,14 +143,20 @@ class OpenPage:
     def may_call(self, obj: ObjectView, method: str) -> bool:
         """Whether the visitor may call a method of an object, or set its properties (`SET_PROPERTIES`)."""
         scope = Scope.SET if method == SET_PROPERTIES else Scope.CALL
-        return self.may(scope) and not self.services.access.methods.refusal(self.caller, method, obj.identity.class_key)
+        return self.may(scope) and not self.services.access.rules.refusal(self.caller, method, _called_object(obj))
 
     def still_in(self) -> bool:
-        """Whether the visitor's session goes on; if not, the browser is sent to log in."""
-        if self.services.access.still(self.caller):
-            return True
-        ui.navigate.to("/login")
-        return False
+        """Whether the visitor's session goes on, and may read the same.
+
+        If not, the browser is sent to log in, or gets the page anew.
+        """
+        if not self.services.access.still(self.caller):
+            ui.navigate.to("/login")
+            return False
+        if not self.services.readers.is_of(self.site.client, self.caller):
+            ui.navigate.reload()
+            return False
+        return True
 
     # -- what is around every page
 
@@ -228,7 +239,7 @@ class OpenPage:
         with self.services.audit.attempt(
             caller, "call", agent=key.agent_name, object=key.object_name, method=method, arguments=inputs
         ) as record:
-            self.services.access.methods.check(caller, method, obj.identity.class_key)
+            self.services.access.rules.check(caller, method, _called_object(obj))
             outputs: Mapping[str, object] = await self._for_caller(obj).call(method, **inputs)
             record["outputs"] = outputs
         return outputs
@@ -244,7 +255,7 @@ class OpenPage:
         with self.services.audit.attempt(
             caller, "set", agent=key.agent_name, object=key.object_name, properties=values
         ):
-            self.services.access.methods.check(caller, SET_PROPERTIES, obj.identity.class_key)
+            self.services.access.rules.check(caller, SET_PROPERTIES, _called_object(obj))
             await self._for_caller(obj).set(**values)
 
     def _for_caller(self, view: ObjectView) -> RemoteObject:
@@ -291,6 +302,12 @@ class OpenPage:
 
     def _current(self, path: str) -> str:
         return ' aria-current="page"' if path == self.here else ""
+
+
+def _called_object(obj: ObjectView) -> CalledObject:
+    """An object as rules see it."""
+    key = obj.identity.class_key
+    return CalledObject(key if key.name else None, obj.identity.key.object_id)
 
 
 def _bare_html(text: str) -> None:

@@ -1,0 +1,329 @@
+"""`ReadableConsole`: a console that shows of another one what a caller may read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from qmf.console.aio import (
+    Agent,
+    AgentAdded,
+    AgentRemoved,
+    AgentRestarted,
+    AgentsFound,
+    AgentUpdated,
+    Answers,
+    AnySchema,
+    BrokerIdentified,
+    BusConnected,
+    BusDisconnected,
+    ClassSeen,
+    ClassUsed,
+    EventRaised,
+    HeartbeatSeen,
+    Listener,
+    Missed,
+    Notification,
+    ObjectId,
+    RemoteObject,
+    StillFindingAgents,
+    Where,
+)
+from qmf.errors import NotFoundError, QmfError
+from qmf.schema import ClassKey, Kind
+from qmf.views.references import references
+from qmf.web.access.read_rights import ReadRights
+from qmf.web.consoles import Console
+from qmf.web.readers.readable_follow import ReadableFollow
+
+#: Name of the agent of the connected broker.
+_BROKER = "broker"
+#: Key of failures that are of no agent.
+_ALL_AGENTS = "*"
+
+
+class ReadableConsole:
+    """Shows of a console what may be read; what may not be read is as if it were not there.
+
+    An agent is there if something of it may be read. Values that refer to objects which may not be read are absent.
+    """
+
+    def __init__(self, console: Console, rights: ReadRights) -> None:
+        self._console = console
+        self._rights = rights
+        #: Agents of which something was seen; others may become known to have a class that may be read.
+        self._seen: set[str] = set()
+
+    # -- what is known
+
+    @property
+    def url(self) -> str:
+        """See `Console`."""
+        return self._console.url
+
+    @property
+    def connected(self) -> bool:
+        """See `Console`."""
+        return self._console.connected
+
+    @property
+    def agents(self) -> list[Agent]:
+        """See `Console`."""
+        return [agent for agent in self._console.agents if self.sees_agent(agent.name)]
+
+    @property
+    def broker(self) -> Agent | None:
+        """See `Console`."""
+        found = self._console.broker
+        return found if found is not None and self.sees_agent(found.name) else None
+
+    @property
+    def finding_agents(self) -> StillFindingAgents | None:
+        """See `Console`; with the number of agents of which something may be read."""
+        found = self._console.finding_agents
+        return None if found is None else StillFindingAgents(len(self.agents), None)
+
+    def known_classes(self, package: str | None = None, *, agent: str | None = None) -> list[ClassKey]:
+        """See `Console`."""
+        found = self._console.known_classes(package, agent=agent)
+        return [key for key in found if self._sees_class(key, agent)]
+
+    def known_schema(self, class_key: ClassKey) -> AnySchema | None:
+        """See `Console`."""
+        return self._console.known_schema(class_key) if self._sees_class(class_key) else None
+
+    def agent(self, name: str) -> Agent:
+        """See `Console`."""
+        found = self.broker if name == _BROKER else next((item for item in self.agents if item.name == name), None)
+        if found is None:
+            raise NotFoundError("agent", name, [item.name for item in self.agents])
+        return found
+
+    def sees_agent(self, name: str) -> bool:
+        """Whether something of an agent may be read."""
+        if name not in self._seen and self._rights.sees_agent(name, self._console.known_classes(agent=name)):
+            self._seen.add(name)
+        return name in self._seen
+
+    # -- requests
+
+    async def packages(self, timeout: float | None = None) -> Answers[str]:
+        """See `Console`."""
+        found = await self.classes(timeout=timeout)
+        return Answers(tuple(sorted({key.package for key in found})), found.failures)
+
+    async def classes(
+        self, package: str | None = None, timeout: float | None = None, *, agent: str | Agent | None = None
+    ) -> Answers[ClassKey]:
+        """See `Console`."""
+        only = self._asked(agent)
+        found = await self._console.classes(package, timeout, agent=only)
+        keys = (key for key in found if self._sees_class(key, None if only is None else only.name))
+        return Answers(tuple(keys), self.shown_failures(found.failures))
+
+    async def schema(self, class_key: ClassKey) -> AnySchema:
+        """See `Console`."""
+        if not any(_same_class(key, class_key) for key in self.known_classes(class_key.package)):
+            raise NotFoundError("class" if class_key.kind is Kind.DATA else "event class", str(class_key))
+        return await self._console.schema(class_key)
+
+    async def objects(
+        self,
+        name: str | None = None,
+        *,
+        package: str | None = None,
+        class_key: ClassKey | None = None,
+        object_id: ObjectId | None = None,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        timeout: float | None = None,
+    ) -> Answers[RemoteObject]:
+        """See `Console`. Only classes that may be read are asked for, so that errors name nothing of others."""
+        only = self._asked(agent)
+        if object_id is not None:
+            if object_id.agent_name is not None and only is None:
+                only = self.agent(object_id.agent_name)
+            return self._shown(await self._console.objects(object_id=object_id, agent=only, timeout=timeout), ())
+        if class_key is not None:
+            wanted: Iterable[ClassKey] = [class_key] if self._sees_class(class_key) else []
+        else:
+            wanted = await self._classes_named(name or "", package)
+        answers = await asyncio.gather(*(self._ask(key, only, where, timeout) for key in wanted))
+        failures = {agent: error for found in answers for agent, error in found.failures.items()}
+        return self._shown(Answers(tuple(obj for found in answers for obj in found), failures), _named_values(where))
+
+    def follow(
+        self,
+        name: str | None = None,
+        *,
+        package: str | None = None,
+        class_key: ClassKey | None = None,
+        object_id: ObjectId | None = None,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        interval: float = 5.0,
+    ) -> ReadableFollow:
+        """See `Console`."""
+        follow = self._console.follow(
+            name,
+            package=package,
+            class_key=class_key,
+            object_id=object_id,
+            agent=agent,
+            where=where,
+            interval=interval,
+        )
+        compared = _named_values(where)
+        return ReadableFollow(follow, lambda obj: self.shown(obj, compared), self.shown_failures, self.sees_agent)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """See `Console`. An agent is added when the first of its classes is known that may be read."""
+        shown = {agent.name for agent in self.agents}
+
+        def on_notification(item: Notification) -> None:
+            for each in self._notifications(item, shown):
+                listener(each)
+
+        return self._console.listen(on_notification)
+
+    # -- what is shown
+
+    def shown(self, obj: RemoteObject, compared: Collection[str] = ()) -> RemoteObject | None:
+        """An object as it may be read: without references to what may not; None if it may not be read.
+
+        Args:
+            obj: the object.
+            compared: values by which it was selected; if one of them is withheld, so is the object.
+        """
+        if not self._rights.sees_object(obj.class_key, obj.object_id, obj.agent):
+            return None
+        hidden = [name for name, target in _references(obj) if not self._rights.sees_reference(target, obj.agent)]
+        if not hidden:
+            return obj
+        return None if any(name in compared for name in hidden) else obj.without(hidden)
+
+    def sees_reference(self, target: ObjectId, agent: str) -> bool:
+        """See `ReadRights.sees_reference`."""
+        return self._rights.sees_reference(target, agent)
+
+    def sees_event(
+        self, package: str, name: str, agent: str, object_id: ObjectId | None, texts: Iterable[object]
+    ) -> bool:
+        """See `ReadRights.sees_event`."""
+        return self._rights.sees_event(package, name, agent, object_id, texts)
+
+    def shown_failures(self, failures: Mapping[str, QmfError]) -> Mapping[str, QmfError]:
+        """The failures of agents that may be seen."""
+        found = {name: error for name, error in failures.items() if name != _ALL_AGENTS and self.sees_agent(name)}
+        search = self.finding_agents
+        return {_ALL_AGENTS: search, **found} if search is not None and _ALL_AGENTS in failures else found
+
+    def _shown(self, answers: Answers[RemoteObject], compared: Collection[str]) -> Answers[RemoteObject]:
+        found = (self.shown(obj, compared) for obj in answers)
+        return Answers(tuple(obj for obj in found if obj is not None), self.shown_failures(answers.failures))
+
+    async def _ask(
+        self, key: ClassKey, agent: Agent | None, where: Where | None, timeout: float | None
+    ) -> Answers[RemoteObject]:
+        try:
+            return await self._console.objects(class_key=key, agent=agent, where=where, timeout=timeout)
+        except QmfError as error:
+            asked = getattr(error, "agent", None)
+            if isinstance(asked, str) and not self.sees_agent(asked):
+                return Answers()  # of an agent that is not there for this reader
+            raise
+
+    def _asked(self, agent: str | Agent | None) -> Agent | None:
+        return None if agent is None else self.agent(agent.name if isinstance(agent, Agent) else agent)
+
+    def _sees_class(self, key: ClassKey, agent: str | None = None) -> bool:
+        if agent is not None or not self._rights.by_agent:
+            return self._rights.sees_class(key, agent)
+        return any(
+            self._rights.sees_class(key, item.name)
+            for item in self._console.agents
+            if key in self._console.known_classes(key.package, agent=item.name)
+        )
+
+    async def _classes_named(self, name: str, package: str | None) -> Sequence[ClassKey]:
+        """The classes of this name that may be read, without their versions."""
+
+        def known() -> Sequence[ClassKey]:
+            keys = self.known_classes(package)
+            found = [key for key in keys if key.kind is Kind.DATA and key.name.lower() == name.lower()]
+            return list(dict.fromkeys(ClassKey(key.package, key.name) for key in found))
+
+        return known() or (await self.classes(package), known())[1]
+
+    def _notifications(self, item: Notification, shown: set[str]) -> Iterable[Notification]:
+        """What a listener, who knows some agents, learns of a notification."""
+        match item:
+            case BusConnected() | BusDisconnected():
+                return [item]
+            case AgentsFound():
+                return [AgentsFound(len(self.agents))]
+            case ClassSeen(class_key=key, agent=agent) | ClassUsed(class_key=key, agent=agent):
+                if not self._rights.sees_class(key, agent.name):
+                    return []
+                return [*self._added(agent, shown), item]
+            case EventRaised(event=event):
+                raised = event.class_key
+                package, name = ("", "") if raised is None else (raised.package, raised.name)
+                texts = list(event.arguments.values())
+                return [item] if self.sees_event(package, name, event.agent.name, event.object_id, texts) else []
+            case AgentAdded(agent=agent):
+                return self._added(agent, shown)
+            case AgentRemoved(agent=agent):
+                self._seen.discard(agent.name)
+                if agent.name not in shown:
+                    return []
+                shown.discard(agent.name)
+                return [item]
+            case (
+                AgentUpdated(agent=agent)
+                | AgentRestarted(agent=agent)
+                | HeartbeatSeen(agent=agent)
+                | Missed(agent=agent)
+                | BrokerIdentified(agent=agent)
+            ):
+                return [item] if agent.name in shown else []
+        return []
+
+    def _added(self, agent: Agent, shown: set[str]) -> Sequence[Notification]:
+        if agent.name in shown or not self.sees_agent(agent.name):
+            return []
+        shown.add(agent.name)
+        return [AgentAdded(agent)]
+
+
+def _same_class(key: ClassKey, wanted: ClassKey) -> bool:
+    return (key.package, key.name, key.kind) == (wanted.package, wanted.name, wanted.kind)
+
+
+def _references(obj: RemoteObject) -> Iterable[tuple[str, ObjectId]]:
+    if obj.schema is not None:
+        return references(obj.schema, obj.typed_values)
+    found = ((name, _as_id(value)) for name, value in obj.properties.items())
+    return [(name, target) for name, target in found if target is not None]
+
+
+def _as_id(value: object) -> ObjectId | None:
+    """A reference in an object without schema."""
+    if isinstance(value, ObjectId):
+        return value
+    name = value.get("_object_name") if isinstance(value, Mapping) else None
+    if not isinstance(name, str):
+        return None
+    agent = value.get("_agent_name") if isinstance(value, Mapping) else None
+    return ObjectId(name, agent if isinstance(agent, str) else None)
+
+
+def _named_values(where: object) -> frozenset[str]:
+    """Every text in a filter, among them the names of the values that it compares."""
+    if isinstance(where, str):
+        return frozenset({where})
+    if isinstance(where, Mapping):
+        return frozenset(where)
+    if isinstance(where, Sequence) and not isinstance(where, bytes):
+        return frozenset(text for item in where for text in _named_values(item))
+    return frozenset()
