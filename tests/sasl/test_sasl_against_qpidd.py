@@ -10,17 +10,20 @@ import os
 import shlex
 import shutil
 import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+import trustme
 from support.waiting import until, wait_until
 
 from qmf.bus import AmqpBus
+from qmf.connecting.tls import TlsFiles
 from qmf.console.aio import Client
-from qmf.errors import AuthenticationError
+from qmf.errors import AuthenticationError, ConnectError
 from qmf.messaging import aio
 from qmf.messaging.exceptions import MessagingError
 from qmf.messaging.message import Message
@@ -109,3 +112,59 @@ async def test_the_user_of_a_message(url: str) -> None:
     with pytest.raises(MessagingError, match="user id in message declared as eve"):
         await sender.send(Message("x", user_id="eve"), sync=True)
     await connection.close()
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an authority, certificates of a broker and of bob, and the database of qpidd's TLS."""
+    if not COMMAND:
+        pytest.skip("QMF_TEST_QPIDD_SASL names no qpidd")
+    if missing := [name for name in ("certutil", "pk12util", "openssl") if shutil.which(name) is None]:
+        pytest.skip(f"{missing[0]} is not installed")
+    folder: Path = tmp_path_factory.mktemp("certificates")
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(folder / "ca"))
+    server = authority.issue_cert("localhost", "127.0.0.1", common_name="broker")
+    server.private_key_and_cert_chain_pem.write_to_path(str(folder / "server"))
+    authority.issue_cert("bob@example.org", common_name="bob").private_key_and_cert_chain_pem.write_to_path(
+        str(folder / "bob")
+    )
+    (folder / "password").write_text("p\n")
+    for command in (
+        f"certutil -N -d {folder} -f {folder}/password",
+        f"certutil -A -d {folder} -f {folder}/password -n ca -t CT,C, -i {folder}/ca",
+        f"openssl pkcs12 -export -in {folder}/server -name broker -passout pass:p -out {folder}/server.p12",
+        f"pk12util -i {folder}/server.p12 -d {folder} -k {folder}/password -W p",
+    ):
+        subprocess.run(shlex.split(command), check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.slow
+async def test_a_certificate(certificates: Path) -> None:
+    """qpidd's name for the user of a certificate is its common name, with its realm."""
+    (certificates / "qpidd.conf").write_text("mech_list: EXTERNAL\n")
+    port, tls_port = _free_port(), _free_port()
+    words = shlex.split(COMMAND.format(port=port, config=certificates))
+    words += ["--ssl-port", str(tls_port), "--ssl-cert-db", str(certificates), "--ssl-cert-name", "broker"]
+    words += ["--ssl-cert-password-file", str(certificates / "password"), "--ssl-require-client-authentication"]
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: process.poll() is not None or _listens(tls_port))
+        url, files = f"amqps://127.0.0.1:{tls_port}", certificates
+        async with Client(
+            AmqpBus(url, ssl_context=context(files, "bob"), mechanisms=["EXTERNAL"]), settle=0.0
+        ) as client:
+            await client.locate(settle=0.0)
+            await until(lambda: client.agents, "qpidd's agent")
+            connections = await client.objects("connection", package="org.apache.qpid.broker")
+            assert {(item.authIdentity, item.saslMechanism) for item in connections} == {("bob@QPID", "EXTERNAL")}
+        with pytest.raises(ConnectError):
+            await AmqpBus(url, ssl_context=context(files)).open()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def context(files: Path, name: str | None = None) -> ssl.SSLContext:
+    return TlsFiles(ca=files / "ca", cert=None if name is None else files / name).context()
