@@ -28,7 +28,10 @@ COMMAND = os.environ.get("QMF_TEST_QPIDD_ACL", "")
 KEPT = Path(__file__).parent / "answers_of_qpidd.json"
 
 #: Invented files whose answers are kept, questions to each, and files that a real broker is asked about.
-KEPT_FILES, QUESTIONS, FILES = 40, 30, int(os.environ.get("QMF_ACL_FILES", "100"))
+KEPT_FILES, QUESTIONS, FILES = 100, 30, int(os.environ.get("QMF_ACL_FILES", "100"))
+
+#: What qpidd says of some rules to create anything: it compares a type of object that it never set.
+_UNSET = "CREATE CONNECTION rule"
 
 
 def questions(seed: int) -> tuple[str, list[Lookup]]:
@@ -82,15 +85,20 @@ def _listens(port: int) -> bool:
 @pytest.mark.slow
 def test_a_real_broker(broker: tuple[Any, Path]) -> None:
     acl, file = broker
-    kept = []
+    kept, left_out = [], 0
     for seed in range(FILES):
         text, asked = questions(seed)
         # Its own user may ask; no question is about it.
         file.write_text(f"acl allow anonymous all\n{text}")
-        assert acl.reloadACLFile().status == 0, text
+        loaded = acl.reloadACLFile()
+        if loaded.status and _UNSET in loaded.text:
+            left_out += 1
+            continue
+        assert loaded.status == 0, text
         answers = [_answer(acl, lookup) for lookup in asked]
         assert decisions(text, asked) == answers, text
         kept.append({"rules": text, "lookups": [_plain(lookup) for lookup in asked], "answers": answers})
+    assert left_out <= FILES // 20
     if os.environ.get("QMF_KEEP_ACL_ANSWERS"):
         KEPT.write_text(
             json.dumps(kept[:KEPT_FILES], separators=(",", ":")).replace('},{"rules"', '},\n{"rules"') + "\n"
