@@ -58,7 +58,7 @@ class ObjectFollow(Protocol):
     async def __anext__(self) -> ObjectChange[RemoteObject]: ...
 
 
-class Console(Protocol):
+class WebConsole(Protocol):
     """A console; see `qmf.console.aio.Client`, whose methods these are."""
 
     @property

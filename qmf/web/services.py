@@ -16,7 +16,7 @@ from qmf.messaging.aio import Connection
 from qmf.web.access.access import WebAccess
 from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import Caller
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.options import WebLimits, WebOptions
 from qmf.web.readers.readers import Readers
 from qmf.web.sharing import WorkLimit
@@ -82,7 +82,7 @@ class WebServices(AsyncClosable):
         await self.open()
         return self
 
-    def still(self, caller: Caller, console: Console) -> bool:
+    def still(self, caller: Caller, console: WebConsole) -> bool:
         """Whether a caller would still be let in, and would have the same console: for what outlives a request."""
         return self.access.still(caller) and self.readers.is_of(console, caller)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from qmf.errors import QmfError, RemoteError
 from qmf.protocol import ErrorCode
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 
 #: The class of objects that explain, and their method.
 _PACKAGE, _CLASS, _METHOD = "qmf.security", "access", "explainDenials"
@@ -15,7 +15,7 @@ _PACKAGE, _CLASS, _METHOD = "qmf.security", "access", "explainDenials"
 _TIMEOUT = 3.0
 
 
-async def explain(client: Console, error: QmfError) -> Sequence[str]:
+async def explain(client: WebConsole, error: QmfError) -> Sequence[str]:
     """The deciding line of a broker's rules, and the smallest change that would allow what was asked for.
 
     Args:

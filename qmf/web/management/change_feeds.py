@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import attrs
 
 from qmf.console.aio import ChangeKind, FollowedStore, ObjectChange, ObjectId, RemoteObject
-from qmf.web.consoles import Console, ObjectFollow
+from qmf.web.consoles import ObjectFollow, WebConsole
 from qmf.web.management.object_values import fields_of
 from qmf.web.management.object_writer import JsonObjectWriter
 from qmf.web.management.selection import ClassSelection
@@ -139,7 +139,7 @@ class ChangeFeed:
 class ChangeFeeds:
     """All feeds that have readers, or had some a moment ago. Belongs to the event loop."""
 
-    def __init__(self, client: Console, writer: JsonObjectWriter, history: int) -> None:
+    def __init__(self, client: WebConsole, writer: JsonObjectWriter, history: int) -> None:
         def make(key: FeedKey) -> ChangeFeed:
             follow = client.follow(**key.selection.arguments(), interval=key.interval)
             return ChangeFeed(key, follow, writer, history)

@@ -10,7 +10,7 @@ import attrs
 from qmf.console.aio import Dropped, EventRaised, Missed, Notification, ObjectId
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import SEVERITIES, EventView
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.management.representations import event_json
 from qmf.web.readers.readable_console import ReadableConsole
 from qmf.web.streams.record_log import RecordLog
@@ -24,7 +24,7 @@ class EventFeed:
             that a broker dropped on their way to the server.
     """
 
-    def __init__(self, client: Console, history: int) -> None:
+    def __init__(self, client: WebConsole, history: int) -> None:
         """Make a feed, which records nothing before `open`.
 
         Args:

@@ -15,7 +15,7 @@ from qmf.views.events import parse_severity
 from qmf.web.addresses import API
 from qmf.web.management.change_feeds import FeedKey
 from qmf.web.management.event_feed import EventSelection
-from qmf.web.management.managements import Managements, Reader
+from qmf.web.management.managements import Managements, ReadingCaller
 from qmf.web.management.object_values import Fields, read_fields
 from qmf.web.management.parameters import problems
 from qmf.web.management.selection import ClassSelection, selection
@@ -63,7 +63,7 @@ def router(managements: Managements) -> APIRouter:
     """The routes."""
     services = managements.services
     routes = APIRouter(prefix=API, tags=["events and changes"], responses=problems())
-    Reading = Annotated[Reader, Depends(managements.require(Scope.READ))]
+    Reading = Annotated[ReadingCaller, Depends(managements.require(Scope.READ))]
     Wanted = Annotated[EventSelection, Depends(event_filter)]
     Chosen = Annotated[ClassSelection, Depends(selection)]
 
@@ -87,7 +87,7 @@ def router(managements: Managements) -> APIRouter:
             "missed": 0 if position is None else max(0, log.begin - position),
         }
 
-    def source(reader: Reader, last_id: str | None, wanted: EventSelection) -> Source:
+    def source(reader: ReadingCaller, last_id: str | None, wanted: EventSelection) -> Source:
         """A stream that begins behind the record that its reader has, else at what comes next."""
         log = reader.management.events.log
         position = log.position(last_id)

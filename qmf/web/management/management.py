@@ -8,7 +8,7 @@ from uuid import UUID
 from qmf.console.aio import Agent, AnySchema, ObjectId, RemoteObject
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, ClassSchema, Kind
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.management.change_feeds import ChangeFeeds
 from qmf.web.management.event_feed import EventFeed
 from qmf.web.management.object_values import check_names
@@ -32,7 +32,7 @@ class Management:
         lists: pages that many ask for at once.
     """
 
-    def __init__(self, services: WebServices, client: Console | None = None) -> None:
+    def __init__(self, services: WebServices, client: WebConsole | None = None) -> None:
         """Make the parts.
 
         Args:
@@ -40,7 +40,7 @@ class Management:
             client: the console; None for the server's own one.
         """
         self.services = services
-        self.client: Console = client or services.client
+        self.client: WebConsole = client or services.client
         self.events = EventFeed(self.client, services.limits.history)
         self.writer = JsonObjectWriter()
         self.changes = ChangeFeeds(self.client, self.writer, services.limits.history)

@@ -22,7 +22,7 @@ from qmf.web.services import WebServices
 
 
 @attrs.frozen
-class Reader:
+class ReadingCaller:
     """Who asks, and what that caller may read.
 
     Attributes:
@@ -63,17 +63,19 @@ class Managements:
         """That of a caller."""
         return self._readers.of(self.services.readers.console_of(caller))
 
-    def require(self, *scopes: Scope) -> Callable[[HTTPConnection], Awaitable[Reader]]:
+    def require(self, *scopes: Scope) -> Callable[[HTTPConnection], Awaitable[ReadingCaller]]:
         """A dependency of FastAPI's routes: see `WebAccess.require`."""
         access = self.services.access
 
-        async def dependency(connection: HTTPConnection) -> Reader:
+        async def dependency(connection: HTTPConnection) -> ReadingCaller:
             caller = access.check(connection, *scopes)
-            return Reader(caller, self.of(caller))
+            return ReadingCaller(caller, self.of(caller))
 
         return dependency
 
-    async def acted_on(self, reader: Reader, method: str, agent: str, name: str, timeout: float | None) -> RemoteObject:
+    async def acted_on(
+        self, reader: ReadingCaller, method: str, agent: str, name: str, timeout: float | None
+    ) -> RemoteObject:
         """An object whose method a caller wants to call: one that it may read, or whose method it may call.
 
         Raises:
@@ -90,7 +92,7 @@ class Managements:
                 raise
             return found
 
-    def shown(self, reader: Reader, obj: RemoteObject) -> RemoteObject | None:
+    def shown(self, reader: ReadingCaller, obj: RemoteObject) -> RemoteObject | None:
         """An object as a caller may read it; None if it may not."""
         if not reader.caller.may(Scope.READ):
             return None

@@ -15,7 +15,7 @@ from qmf.web.addresses import API, object_href
 from qmf.web.json_values import json_bytes, reference
 from qmf.web.management import calls
 from qmf.web.management.job_routes import job_json, job_location
-from qmf.web.management.managements import Managements, Reader
+from qmf.web.management.managements import Managements, ReadingCaller
 from qmf.web.management.object_values import Fields, check_fields, fields_of, read_fields
 from qmf.web.management.ordering import ObjectOrdering
 from qmf.web.management.parameters import (
@@ -56,7 +56,7 @@ def router(managements: Managements) -> APIRouter:
     services = managements.services
     access = services.access
     routes = APIRouter(prefix=API, tags=["objects"], responses=problems(*AGENT_PROBLEMS))
-    Reading = Annotated[Reader, Depends(managements.require(Scope.READ))]
+    Reading = Annotated[ReadingCaller, Depends(managements.require(Scope.READ))]
     largest = services.limits.page
 
     @routes.get("/objects", summary="Objects of a class, page by page")
@@ -132,7 +132,7 @@ def router(managements: Managements) -> APIRouter:
     async def set_properties(
         agent: AgentName,
         object_name: ObjectName,
-        reader: Annotated[Reader, Depends(managements.require(Scope.SET))],
+        reader: Annotated[ReadingCaller, Depends(managements.require(Scope.SET))],
         values: Annotated[dict[str, Any], Body(description="New values by name", examples=[{"threshold": 90}])],
         timeout: Timeout = None,
     ) -> Response:
@@ -157,7 +157,7 @@ def router(managements: Managements) -> APIRouter:
         object_name: ObjectName,
         method: MethodName,
         response: Response,
-        reader: Annotated[Reader, Depends(managements.require(Scope.CALL))],
+        reader: Annotated[ReadingCaller, Depends(managements.require(Scope.CALL))],
         arguments: Annotated[dict[str, Any] | None, Body(description="Inputs by name", examples=[{}])] = None,
         timeout: Timeout = None,
         prefer: Annotated[

@@ -10,7 +10,7 @@ from qmf.console.aio import RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import ClassSchema, Kind, Property, Statistic
 from qmf.views.references import may_refer, reference_members
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 
 
 @attrs.frozen
@@ -26,7 +26,9 @@ class Referrer:
     object: RemoteObject
 
 
-async def incoming(client: Console, obj: RemoteObject, timeout: float | None) -> tuple[list[Referrer], dict[str, str]]:
+async def incoming(
+    client: WebConsole, obj: RemoteObject, timeout: float | None
+) -> tuple[list[Referrer], dict[str, str]]:
     """The objects of the same agent that name an object.
 
     Args:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query
 
 from qmf.errors import QmfError
 from qmf.web.addresses import API
-from qmf.web.management.managements import Managements, Reader
+from qmf.web.management.managements import Managements, ReadingCaller
 from qmf.web.management.parameters import AGENT_PROBLEMS, AgentName, ClassName, Package, name, problems
 from qmf.web.management.representations import agent_json, class_json, schema_json
 from qmf.web.problems import problem_of
@@ -19,7 +19,7 @@ from qmf.web.scopes import Scope
 def router(managements: Managements) -> APIRouter:
     """The routes."""
     routes = APIRouter(prefix=API, tags=["agents and schemas"], responses=problems())
-    Reading = Annotated[Reader, Depends(managements.require(Scope.READ))]
+    Reading = Annotated[ReadingCaller, Depends(managements.require(Scope.READ))]
 
     @routes.get("", summary="Where everything is")
     async def index(reader: Reading) -> dict[str, Any]:

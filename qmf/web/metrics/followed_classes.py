@@ -17,7 +17,7 @@ from qmf.console.aio import FollowedStore, ObjectId, RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.views.internal import BROKER_PACKAGE
-from qmf.web.consoles import Console, ObjectFollow
+from qmf.web.consoles import ObjectFollow, WebConsole
 from qmf.web.metrics.known_types import with_known_types
 from qmf.web.metrics.names import MetricFamily, families_of
 from qmf.web.own_objects import OwnObjects
@@ -101,7 +101,7 @@ class ClassPatterns:
 class FollowedClasses:
     """The classes that are followed. Belongs to the event loop."""
 
-    def __init__(self, client: Console, patterns: ClassPatterns, interval: float) -> None:
+    def __init__(self, client: WebConsole, patterns: ClassPatterns, interval: float) -> None:
         """Make a set of classes of which none is followed yet.
 
         Args:

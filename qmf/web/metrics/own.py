@@ -10,7 +10,7 @@ from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from prometheus_client.registry import Collector
 
 from qmf._version import __version__
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.services import WebServices
 
 
@@ -22,7 +22,7 @@ class OwnMetrics(Collector):
         seconds: that its collection took.
     """
 
-    def __init__(self, services: WebServices, console: Console) -> None:
+    def __init__(self, services: WebServices, console: WebConsole) -> None:
         """Make them.
 
         Args:

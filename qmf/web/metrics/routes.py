@@ -13,7 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from qmf.web.access.caller import Caller
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.management.parameters import no_unknown_parameters, problems
 from qmf.web.metrics.collecting import Collected, collect
 from qmf.web.metrics.exposition import OPENMETRICS, TEXT, exposition
@@ -94,7 +94,7 @@ def router(services: WebServices) -> APIRouter:
 class _Metrics:
     """The metrics of those who have the same console."""
 
-    def __init__(self, services: WebServices, console: Console) -> None:
+    def __init__(self, services: WebServices, console: WebConsole) -> None:
         options = services.options.metrics
         self.followed = FollowedClasses(console, ClassPatterns(options.classes), options.interval)
         self._services = services

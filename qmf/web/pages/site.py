@@ -7,7 +7,7 @@ from typing import Self
 import attrs
 
 from qmf.views.events import EventView
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.object_table import ClassTables
 from qmf.web.readers.readable_console import ReadableConsole
@@ -26,7 +26,7 @@ class Site:
     tables: ClassTables
 
     @classmethod
-    def on(cls, console: Console, interval: float) -> Self:
+    def on(cls, console: WebConsole, interval: float) -> Self:
         """A site that is not started yet, with so many seconds between updates."""
         state = SharedState(console, interval)
         return cls(state, ClassTables(state))

@@ -33,7 +33,7 @@ from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, Kind
 from qmf.views.references import references
 from qmf.web.access.read_rights import ReadRights
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.readers.readable_follow import ReadableFollow
 
 #: Name of the agent of the connected broker.
@@ -48,7 +48,7 @@ class ReadableConsole:
     An agent is there if something of it may be read. Values that refer to objects which may not be read are absent.
     """
 
-    def __init__(self, console: Console, rights: ReadRights) -> None:
+    def __init__(self, console: WebConsole, rights: ReadRights) -> None:
         self._console = console
         self._rights = rights
         #: Agents of which something was seen; others may become known to have a class that may be read.
@@ -58,42 +58,42 @@ class ReadableConsole:
 
     @property
     def url(self) -> str:
-        """See `Console`."""
+        """See `WebConsole`."""
         return self._console.url
 
     @property
     def connected(self) -> bool:
-        """See `Console`."""
+        """See `WebConsole`."""
         return self._console.connected
 
     @property
     def agents(self) -> list[Agent]:
-        """See `Console`."""
+        """See `WebConsole`."""
         return [agent for agent in self._console.agents if self.sees_agent(agent.name)]
 
     @property
     def broker(self) -> Agent | None:
-        """See `Console`."""
+        """See `WebConsole`."""
         found = self._console.broker
         return found if found is not None and self.sees_agent(found.name) else None
 
     @property
     def finding_agents(self) -> StillFindingAgents | None:
-        """See `Console`; with the number of agents of which something may be read."""
+        """See `WebConsole`; with the number of agents of which something may be read."""
         found = self._console.finding_agents
         return None if found is None else StillFindingAgents(len(self.agents), None)
 
     def known_classes(self, package: str | None = None, *, agent: str | None = None) -> list[ClassKey]:
-        """See `Console`."""
+        """See `WebConsole`."""
         found = self._console.known_classes(package, agent=agent)
         return [key for key in found if self._sees_class(key, agent)]
 
     def known_schema(self, class_key: ClassKey) -> AnySchema | None:
-        """See `Console`."""
+        """See `WebConsole`."""
         return self._console.known_schema(class_key) if self._sees_class(class_key) else None
 
     def agent(self, name: str) -> Agent:
-        """See `Console`."""
+        """See `WebConsole`."""
         found = self.broker if name == _BROKER else next((item for item in self.agents if item.name == name), None)
         if found is None:
             raise NotFoundError("agent", name, [item.name for item in self.agents])
@@ -108,21 +108,21 @@ class ReadableConsole:
     # -- requests
 
     async def packages(self, timeout: float | None = None) -> Answers[str]:
-        """See `Console`."""
+        """See `WebConsole`."""
         found = await self.classes(timeout=timeout)
         return Answers(tuple(sorted({key.package for key in found})), found.failures)
 
     async def classes(
         self, package: str | None = None, timeout: float | None = None, *, agent: str | Agent | None = None
     ) -> Answers[ClassKey]:
-        """See `Console`."""
+        """See `WebConsole`."""
         only = self._asked(agent)
         found = await self._console.classes(package, timeout, agent=only)
         keys = (key for key in found if self._sees_class(key, None if only is None else only.name))
         return Answers(tuple(keys), self.shown_failures(found.failures))
 
     async def schema(self, class_key: ClassKey) -> AnySchema:
-        """See `Console`."""
+        """See `WebConsole`."""
         if not any(_same_class(key, class_key) for key in self.known_classes(class_key.package)):
             raise NotFoundError("class" if class_key.kind is Kind.DATA else "event class", str(class_key))
         return await self._console.schema(class_key)
@@ -138,7 +138,7 @@ class ReadableConsole:
         where: Where | None = None,
         timeout: float | None = None,
     ) -> Answers[RemoteObject]:
-        """See `Console`. Only classes that may be read are asked for, so that errors name nothing of others."""
+        """See `WebConsole`. Only classes that may be read are asked for, so that errors name nothing of others."""
         only = self._asked(agent)
         if object_id is not None:
             if object_id.agent_name is not None and only is None:
@@ -163,7 +163,7 @@ class ReadableConsole:
         where: Where | None = None,
         interval: float = 5.0,
     ) -> ReadableFollow:
-        """See `Console`."""
+        """See `WebConsole`."""
         follow = self._console.follow(
             name,
             package=package,
@@ -177,7 +177,7 @@ class ReadableConsole:
         return ReadableFollow(follow, lambda obj: self.shown(obj, compared), self.shown_failures, self.sees_agent)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """See `Console`. An agent is added when the first of its classes is known that may be read."""
+        """See `WebConsole`. An agent is added when the first of its classes is known that may be read."""
         shown = {agent.name for agent in self.agents}
 
         def on_notification(item: Notification) -> None:

@@ -12,7 +12,7 @@ from qmf._background_tasks import BackgroundTasks
 from qmf.web.access.caller import Caller
 from qmf.web.access.read_rights import ReadRights
 from qmf.web.access.rules import WebRules
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.readers.readable_console import ReadableConsole
 
 #: Consoles of callers from whom something is withheld; of more, those that were not used for the longest time end.
@@ -37,7 +37,7 @@ class _Reader:
 class Readers:
     """The consoles of callers. Belongs to the event loop."""
 
-    def __init__(self, console: Console, rules: WebRules, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, console: WebConsole, rules: WebRules, clock: Callable[[], float] = time.monotonic) -> None:
         """Make a store without consoles.
 
         Args:
@@ -54,7 +54,7 @@ class Readers:
     def __len__(self) -> int:
         return len(self._readers)
 
-    def console_of(self, caller: Caller) -> Console:
+    def console_of(self, caller: Caller) -> WebConsole:
         """What a caller has: the console itself where it may read everything. Another one when its rights changed."""
         rights = self._rules.read_rights(caller)
         if rights is None:
@@ -70,11 +70,11 @@ class Readers:
         found.used = now
         return found.console
 
-    def is_of(self, console: Console, caller: Caller) -> bool:
+    def is_of(self, console: WebConsole, caller: Caller) -> bool:
         """Whether a console that a caller got some time ago still is what it would get."""
         return self.console_of(caller) is console
 
-    def at_end(self, console: Console, end: End) -> None:
+    def at_end(self, console: WebConsole, end: End) -> None:
         """Call `end` when a console of `console_of` is no longer used; never for the one that shows everything."""
         for reader in self._readers.values():
             if reader.console is console:
@@ -118,7 +118,7 @@ class PerReader(Generic[T]):
         self._end = end
         self._made: dict[ReadableConsole, T] = {}
 
-    def of(self, console: Console) -> T:
+    def of(self, console: WebConsole) -> T:
         """That of a console."""
         if not isinstance(console, ReadableConsole):
             return self.whole

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
 from qmf.web.access.caller import Caller
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.services import WebServices
 from qmf.web.streams.record_log import RecordLog, socket_message, sse_event
 
@@ -70,7 +70,7 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, source: Source, services: WebServices, caller: Caller, console: Console) -> None:
+    def __init__(self, source: Source, services: WebServices, caller: Caller, console: WebConsole) -> None:
         """Make an answer, which sends nothing yet.
 
         Args:
@@ -95,7 +95,9 @@ class EventStream(StreamingResponse):
             await self._records.aclose()
 
 
-async def _sse(source: Source, services: WebServices, caller: Caller, console: Console) -> AsyncGenerator[bytes, None]:
+async def _sse(
+    source: Source, services: WebServices, caller: Caller, console: WebConsole
+) -> AsyncGenerator[bytes, None]:
     yield b"retry: 3000\n\n"
     async with contextlib.aclosing(source):
         async for records in source:
@@ -105,7 +107,7 @@ async def _sse(source: Source, services: WebServices, caller: Caller, console: C
 
 
 async def serve_socket(
-    socket: WebSocket, source: Source, services: WebServices, caller: Caller, console: Console
+    socket: WebSocket, source: Source, services: WebServices, caller: Caller, console: WebConsole
 ) -> None:
     """Send records over a websocket until either side ends it; what the client sends is ignored.
 
@@ -127,7 +129,7 @@ async def serve_socket(
                 await socket.close(1001)
 
 
-async def _send(socket: WebSocket, source: Source, services: WebServices, caller: Caller, console: Console) -> None:
+async def _send(socket: WebSocket, source: Source, services: WebServices, caller: Caller, console: WebConsole) -> None:
     async with contextlib.aclosing(source):
         async for records in source:
             if not services.still(caller, console):

@@ -13,7 +13,7 @@ import attrs
 from qmf.console.aio import Agent, AnySchema
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.pages.live.followed import own_failures
 
 #: Seconds between two counts of all objects, at least; and by how much longer than a count took they are apart.
@@ -61,7 +61,7 @@ class ClassSummary:
 class Catalogue:
     """Knows the classes of all agents, and counts their objects from time to time while somebody looks."""
 
-    def __init__(self, client: Console) -> None:
+    def __init__(self, client: WebConsole) -> None:
         self._client = client
         self._counts: dict[ClassName, dict[str, int]] = {}
         self._found: list[Agent] = []

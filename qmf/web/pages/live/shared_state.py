@@ -27,7 +27,7 @@ from qmf.errors import QmfError
 from qmf.views.events import EventView, event_view
 from qmf.views.internal import BROKER_PACKAGE, CONNECTION
 from qmf.views.objects import ObjectView
-from qmf.web.consoles import Console
+from qmf.web.consoles import WebConsole
 from qmf.web.pages.live.catalogue import Catalogue
 from qmf.web.pages.live.event_log import EventLog
 from qmf.web.pages.live.followed import KEPT, FollowedSelection, LiveObjects
@@ -53,7 +53,7 @@ REFRESH = 60.0
 class SharedState:
     """The state of the bus for all pages. `start` and `close` belong to the client's loop, like all other methods."""
 
-    def __init__(self, client: Console, interval: float = 2.0) -> None:
+    def __init__(self, client: WebConsole, interval: float = 2.0) -> None:
         """Make the state, which is empty before `start`.
 
         Args:
