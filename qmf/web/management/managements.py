@@ -92,12 +92,12 @@ class Managements:
                 raise
             return found
 
-    def shown(self, reader: ReadingCaller, obj: RemoteObject) -> RemoteObject | None:
+    def readable(self, reader: ReadingCaller, obj: RemoteObject) -> RemoteObject | None:
         """An object as a caller may read it; None if it may not."""
         if not reader.caller.may(Scope.READ):
             return None
         console = reader.management.client
-        return console.shown(obj) if isinstance(console, ReadableConsole) else obj
+        return console.readable(obj) if isinstance(console, ReadableConsole) else obj
 
     async def _find(self, agent: str, name: str, timeout: float | None) -> RemoteObject | None:
         with contextlib.suppress(NotFoundError):

@@ -139,7 +139,7 @@ def router(managements: Managements) -> APIRouter:
         found = await managements.acted_on(reader, SET_PROPERTIES, name(agent), name(object_name), timeout)
         await calls.set_properties(found, values, caller=reader.caller, access=access, timeout=timeout)
         await found.update(timeout)
-        shown = managements.shown(reader, found)
+        shown = managements.readable(reader, found)
         write = reader.management.writer.json
         return _json(write(found, tuple(values)) if shown is None else write(shown))
 

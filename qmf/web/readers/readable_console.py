@@ -116,10 +116,10 @@ class ReadableConsole:
         self, package: str | None = None, timeout: float | None = None, *, agent: str | Agent | None = None
     ) -> Answers[ClassKey]:
         """See `WebConsole`."""
-        only = self._asked(agent)
+        only = self._asked_agent(agent)
         found = await self._console.classes(package, timeout, agent=only)
         keys = (key for key in found if self._sees_class(key, None if only is None else only.name))
-        return Answers(tuple(keys), self.shown_failures(found.failures))
+        return Answers(tuple(keys), self.readable_failures(found.failures))
 
     async def schema(self, class_key: ClassKey) -> AnySchema:
         """See `WebConsole`."""
@@ -139,18 +139,20 @@ class ReadableConsole:
         timeout: float | None = None,
     ) -> Answers[RemoteObject]:
         """See `WebConsole`. Only classes that may be read are asked for, so that errors name nothing of others."""
-        only = self._asked(agent)
+        only = self._asked_agent(agent)
         if object_id is not None:
             if object_id.agent_name is not None and only is None:
                 only = self.agent(object_id.agent_name)
-            return self._shown(await self._console.objects(object_id=object_id, agent=only, timeout=timeout), ())
+            return self._readable_of(await self._console.objects(object_id=object_id, agent=only, timeout=timeout), ())
         if class_key is not None:
             wanted: Iterable[ClassKey] = [class_key] if self._sees_class(class_key) else []
         else:
             wanted = await self._classes_named(name or "", package)
         answers = await asyncio.gather(*(self._ask(key, only, where, timeout) for key in wanted))
         failures = {agent: error for found in answers for agent, error in found.failures.items()}
-        return self._shown(Answers(tuple(obj for found in answers for obj in found), failures), _named_values(where))
+        return self._readable_of(
+            Answers(tuple(obj for found in answers for obj in found), failures), _named_values(where)
+        )
 
     def follow(
         self,
@@ -174,7 +176,7 @@ class ReadableConsole:
             interval=interval,
         )
         compared = _named_values(where)
-        return ReadableFollow(follow, lambda obj: self.shown(obj, compared), self.shown_failures, self.sees_agent)
+        return ReadableFollow(follow, lambda obj: self.readable(obj, compared), self.readable_failures, self.sees_agent)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """See `WebConsole`. An agent is added when the first of its classes is known that may be read."""
@@ -188,7 +190,7 @@ class ReadableConsole:
 
     # -- what is shown
 
-    def shown(self, obj: RemoteObject, compared: Collection[str] = ()) -> RemoteObject | None:
+    def readable(self, obj: RemoteObject, compared: Collection[str] = ()) -> RemoteObject | None:
         """An object as it may be read: without references to what may not; None if it may not be read.
 
         Args:
@@ -212,15 +214,15 @@ class ReadableConsole:
         """See `ReadRights.sees_event`."""
         return self._rights.sees_event(package, name, agent, object_id, texts)
 
-    def shown_failures(self, failures: Mapping[str, QmfError]) -> Mapping[str, QmfError]:
+    def readable_failures(self, failures: Mapping[str, QmfError]) -> Mapping[str, QmfError]:
         """The failures of agents that may be seen."""
         found = {name: error for name, error in failures.items() if name != _ALL_AGENTS and self.sees_agent(name)}
         search = self.finding_agents
         return {_ALL_AGENTS: search, **found} if search is not None and _ALL_AGENTS in failures else found
 
-    def _shown(self, answers: Answers[RemoteObject], compared: Collection[str]) -> Answers[RemoteObject]:
-        found = (self.shown(obj, compared) for obj in answers)
-        return Answers(tuple(obj for obj in found if obj is not None), self.shown_failures(answers.failures))
+    def _readable_of(self, answers: Answers[RemoteObject], compared: Collection[str]) -> Answers[RemoteObject]:
+        found = (self.readable(obj, compared) for obj in answers)
+        return Answers(tuple(obj for obj in found if obj is not None), self.readable_failures(answers.failures))
 
     async def _ask(
         self, key: ClassKey, agent: Agent | None, where: Where | None, timeout: float | None
@@ -233,7 +235,7 @@ class ReadableConsole:
                 return Answers()  # of an agent that is not there for this reader
             raise
 
-    def _asked(self, agent: str | Agent | None) -> Agent | None:
+    def _asked_agent(self, agent: str | Agent | None) -> Agent | None:
         return None if agent is None else self.agent(agent.name if isinstance(agent, Agent) else agent)
 
     def _sees_class(self, key: ClassKey, agent: str | None = None) -> bool:
@@ -248,12 +250,12 @@ class ReadableConsole:
     async def _classes_named(self, name: str, package: str | None) -> Sequence[ClassKey]:
         """The classes of this name that may be read, without their versions."""
 
-        def known() -> Sequence[ClassKey]:
+        def matching() -> Sequence[ClassKey]:
             keys = self.known_classes(package)
             found = [key for key in keys if key.kind is Kind.DATA and key.name.lower() == name.lower()]
             return list(dict.fromkeys(ClassKey(key.package, key.name) for key in found))
 
-        return known() or (await self.classes(package), known())[1]
+        return matching() or (await self.classes(package), matching())[1]
 
     def _notifications(self, item: Notification, shown: set[str]) -> Iterable[Notification]:
         """What a listener, who knows some agents, learns of a notification."""
@@ -265,14 +267,14 @@ class ReadableConsole:
             case ClassSeen(class_key=key, agent=agent) | ClassUsed(class_key=key, agent=agent):
                 if not self._rights.sees_class(key, agent.name):
                     return []
-                return [*self._added(agent, shown), item]
+                return [*self._addition(agent, shown), item]
             case EventRaised(event=event):
                 raised = event.class_key
                 package, name = ("", "") if raised is None else (raised.package, raised.name)
                 texts = list(event.arguments.values())
                 return [item] if self.sees_event(package, name, event.agent.name, event.object_id, texts) else []
             case AgentAdded(agent=agent):
-                return self._added(agent, shown)
+                return self._addition(agent, shown)
             case AgentRemoved(agent=agent):
                 self._seen.discard(agent.name)
                 if agent.name not in shown:
@@ -289,7 +291,7 @@ class ReadableConsole:
                 return [item] if agent.name in shown else []
         return []
 
-    def _added(self, agent: Agent, shown: set[str]) -> Sequence[Notification]:
+    def _addition(self, agent: Agent, shown: set[str]) -> Sequence[Notification]:
         if agent.name in shown or not self.sees_agent(agent.name):
             return []
         shown.add(agent.name)

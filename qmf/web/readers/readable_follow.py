@@ -13,7 +13,7 @@ from qmf.errors import QmfError
 from qmf.web.consoles import ObjectFollow
 
 #: An object as it may be read; None if it may not be.
-Shown = Callable[[RemoteObject], RemoteObject | None]
+Readable = Callable[[RemoteObject], RemoteObject | None]
 
 
 class ReadableFollow(AsyncIterator[ObjectChange[RemoteObject]], AsyncClosable):
@@ -22,26 +22,26 @@ class ReadableFollow(AsyncIterator[ObjectChange[RemoteObject]], AsyncClosable):
     def __init__(
         self,
         follow: ObjectFollow,
-        shown: Shown,
-        shown_failures: Callable[[Mapping[str, QmfError]], Mapping[str, QmfError]],
+        readable: Readable,
+        readable_failures: Callable[[Mapping[str, QmfError]], Mapping[str, QmfError]],
         sees_agent: Callable[[str], bool],
     ) -> None:
         self._follow = follow
-        self._shown = shown
-        self._shown_failures = shown_failures
+        self._readable = readable
+        self._readable_failures = readable_failures
         self._sees_agent = sees_agent
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[RemoteObject]:
-        found = map(self._shown, self._follow)
+        found = map(self._readable, self._follow)
         return (obj for obj in found if obj is not None)
 
     def get(self, object_id: ObjectId) -> RemoteObject | None:
         """See `Follow`."""
         found = self._follow.get(object_id)
-        return None if found is None else self._shown(found)
+        return None if found is None else self._readable(found)
 
     @property
     def sources(self) -> Mapping[str, FollowMode]:
@@ -56,7 +56,7 @@ class ReadableFollow(AsyncIterator[ObjectChange[RemoteObject]], AsyncClosable):
     @property
     def failures(self) -> Mapping[str, QmfError]:
         """See `Follow`."""
-        return self._shown_failures(self._follow.failures)
+        return self._readable_failures(self._follow.failures)
 
     async def close(self) -> None:
         """See `Follow`."""
@@ -69,7 +69,7 @@ class ReadableFollow(AsyncIterator[ObjectChange[RemoteObject]], AsyncClosable):
     async def __anext__(self) -> ObjectChange[RemoteObject]:
         while True:
             change = await self._follow.__anext__()
-            obj = self._shown(change.object)
+            obj = self._readable(change.object)
             if obj is not None:
                 # How many changes were dropped is known of all objects together only.
                 return attrs.evolve(change, object=obj, dropped=0)
