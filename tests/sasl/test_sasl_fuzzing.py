@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import ssl
 from collections.abc import Callable, Sequence
 
@@ -50,30 +51,33 @@ NEXT: Sequence[bytes] = (
 )
 
 
+#: Each input goes to the next mechanism.
+OFFERED = itertools.cycle([name for name in SERVER_MECHANISMS if AUTHENTICATOR.start(name, CHANNEL) is not None])
+CHOSEN = itertools.cycle(["SCRAM-SHA-256", "SCRAM-SHA-512-PLUS", "PLAIN", "OAUTHBEARER"])
+
+
 def server_reads(data: bytes) -> None:
-    for name in SERVER_MECHANISMS:
-        exchange = AUTHENTICATOR.start(name, CHANNEL)
-        if exchange is None:
-            continue
-        for message in (data, data[::-1], data):
-            result = exchange.respond(message)
-            if isinstance(result, Pending):
-                result = result.compute()
-            assert isinstance(result, Challenge | Authenticated | Rejected)
-            if not isinstance(result, Challenge):
-                break
-        assert isinstance(exchange.claimed_user, str)
+    exchange = AUTHENTICATOR.start(next(OFFERED), CHANNEL)
+    assert exchange is not None
+    for message in (data, data[::-1], data):
+        result = exchange.respond(message)
+        if isinstance(result, Pending):
+            result = result.compute()
+        assert isinstance(result, Challenge | Authenticated | Rejected)
+        if not isinstance(result, Challenge):
+            break
+    assert isinstance(exchange.claimed_user, str)
 
 
 def client_reads(data: bytes) -> None:
-    for name in ("SCRAM-SHA-256", "SCRAM-SHA-512-PLUS", "PLAIN", "OAUTHBEARER"):
-        client = choose_mechanism([name], SaslCredentials("bob", "b", "eyJ.a.b"), CHANNEL, [name])
-        client.initial()
-        try:
-            client.respond(data)
-            client.finish(data)
-        except SaslError as error:
-            str(error)  # must not fail either
+    name = next(CHOSEN)
+    client = choose_mechanism([name], SaslCredentials("bob", "b", "eyJ.a.b"), CHANNEL, [name])
+    client.initial()
+    try:
+        client.respond(data)
+        client.finish(data)
+    except SaslError as error:
+        str(error)  # must not fail either
 
 
 def verifier_reads(data: bytes) -> None:
@@ -94,8 +98,7 @@ READERS: dict[str, tuple[Callable[[bytes], None], Sequence[bytes]]] = {
 @pytest.mark.parametrize("reader", READERS)
 def test_changed_messages(reader: str) -> None:
     read, valid = READERS[reader]
-    count = FEW // 2  # SCRAM computes thousands of hashes for a message that is right so far
-    assert try_all(read, valid, count) == count
+    assert try_all(read, valid, FEW) == FEW
 
 
 @pytest.mark.slow
