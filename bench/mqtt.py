@@ -1,114 +1,42 @@
-"""Messages of MQTT a second through the embedded broker, beside mosquitto; and what idle connections cost.
+"""Messages of MQTT a second through the embedded broker, beside mosquitto and Artemis; and what idle connections cost.
 
-One client publishes, another is subscribed. Both are the same for both brokers: they send packets that were encoded
-before, with at most 300 messages under way, so that the broker is what is measured. The rates are those of the
+One client publishes, others are subscribed. They are the same for all brokers: they send packets that were encoded
+before, with a bounded number of messages under way, so that the broker is what is measured. The rates are those of the
 broker's processor time, which others on the machine don't change much; `--clock` measures by the clock instead.
 
-    python bench/mqtt.py [--messages N] [--size BYTES] [--connections N] [--rounds N] [--clock] [--json FILE]
+    python bench/mqtt.py [--messages N] [--sizes BYTES...] [--fan-out N] [--connections N] [--rounds N] [--clock]
+                         [--json FILE]
 
-mosquitto is found on the path, or in /usr/sbin; without it, the figures stand alone.
+mosquitto is found on the path, or in /usr/sbin, Artemis where `make contract` has put it; those that are missing are
+left out.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import resource
 import selectors
-import shutil
 import socket
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import attrs
-import psutil
 from figures import Figure, note, report
+from mqtt_brokers import Running, available
 
 from qmf.broker.protocols.mqtt.codec.packets import Connect, Publish, Subscribe, SubscriptionRequest
 from qmf.broker.protocols.mqtt.codec.values import Version
 from qmf.broker.protocols.mqtt.codec.writing import encode_packet
 
-#: Wanted of mosquitto's rate with QoS 1.
-WANTED = 0.5
-#: Messages under way.
-WINDOW = 300
-#: Messages that are published together.
+#: Wanted of mosquitto's rate with QoS 1, and of Artemis' memory.
+WANTED, OF_MEMORY = 0.5, 1.0
+#: Messages under way, and bytes of them at most.
+WINDOW, WINDOW_BYTES = 300, 1_000_000
+#: Messages that are published together at most.
 TOGETHER = 50
+#: Messages under way to all subscribers of a fan-out.
+FAN_WINDOW = 20
 TOPIC = "bench/topic"
-#: Neither limits what is under way, or waits.
-MOSQUITTO = "listener {port} 127.0.0.1\nallow_anonymous true\nmax_inflight_messages 0\nmax_queued_messages 0\n"
-
-
-@attrs.frozen
-class Running:
-    """A broker that runs.
-
-    Attributes:
-        name: of it.
-        port: of MQTT.
-        process: of it.
-    """
-
-    name: str
-    port: int
-    process: psutil.Process
-
-    def cpu(self) -> float:
-        """Seconds of processor time that it used so far."""
-        times = self.process.cpu_times()
-        return times.user + times.system
-
-    def memory(self) -> float:
-        """Its resident memory, in kB."""
-        return self.process.memory_info().rss / 1e3
-
-
-def free_port() -> int:
-    """A port that nobody uses now."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
-
-
-@contextlib.contextmanager
-def started(name: str, command: list[str], port: int) -> Iterator[Running]:
-    """A broker, until the end of the block."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(600):
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            time.sleep(0.05)
-        yield Running(name, port, psutil.Process(process.pid))
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-@contextlib.contextmanager
-def embedded() -> Iterator[Running]:
-    """The embedded broker."""
-    port = free_port()
-    command = [sys.executable, "-m", "qmf.broker", "--port", "0", "--mqtt-port", str(port), "--no-management"]
-    with started("qmf-broker", command, port) as running:
-        yield running
-
-
-@contextlib.contextmanager
-def mosquitto(program: str) -> Iterator[Running]:
-    """Mosquitto, which stores nothing."""
-    port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "mosquitto.conf"
-        config.write_text(MOSQUITTO.format(port=port))
-        with started("mosquitto", [program, "-c", str(config)], port) as running:
-            yield running
 
 
 def connected(port: int, client_id: str) -> socket.socket:
@@ -133,6 +61,8 @@ class Flow:
         self._head = packet[: packet.index(b"x" * size) - (2 if qos else 0)]
         self._payload = b"x" * size
         self._length = len(packet)
+        self._window = min(WINDOW, max(2, WINDOW_BYTES // len(packet)))
+        self._together = min(TOGETHER, self._window // 2)
         self._sent = self._acknowledged = self._received = 0
         self._of_publisher, self._of_subscriber = bytearray(), bytearray()
 
@@ -144,8 +74,8 @@ class Flow:
             selector.register(self._subscriber, selectors.EVENT_READ)
             while self._received < count or (self._qos and self._acknowledged < count):
                 under_way = self._sent - min(self._received, self._acknowledged if self._qos else self._received)
-                if self._sent < count and under_way + TOGETHER <= WINDOW:
-                    self._publish(min(TOGETHER, count - self._sent))
+                if self._sent < count and under_way + self._together <= self._window:
+                    self._publish(min(self._together, count - self._sent))
                     continue
                 for key, _ in selector.select(30):
                     if key.fileobj is self._publisher:
@@ -218,59 +148,114 @@ def rate(broker: Running, qos: int, size: int, count: int, *, clock: bool) -> fl
     return count / (passed if clock else max(used, 0.01))
 
 
-def idle_memory(broker: Running, count: int) -> float:
-    """Memory of one idle connection, in kB."""
+def fan_out(broker: Running, subscribers: int, count: int, *, clock: bool) -> float:
+    """Deliveries a second with QoS 0, of messages of 100 B that go to all subscribers."""
+    publisher = connected(broker.port, "publisher")
+    receivers = []
+    for number in range(subscribers):
+        receivers.append(connected(broker.port, f"receiver-{number}"))
+        receivers[-1].sendall(encode_packet(Subscribe(1, (SubscriptionRequest(TOPIC),)), Version.V3))
+        assert receivers[-1].recv(5) == bytes((0x90, 3, 0, 1, 0))
+    packet = encode_packet(Publish(TOPIC, b"x" * 100), Version.V3)
+    with selectors.DefaultSelector() as selector:
+        for receiver in receivers:
+            selector.register(receiver, selectors.EVENT_READ)
+
+        def publish(messages: int) -> None:
+            publisher.sendall(packet * messages)
+            left = messages * subscribers * len(packet)
+            while left:
+                for key, _ in selector.select(30):
+                    assert isinstance(key.fileobj, socket.socket)
+                    left -= len(key.fileobj.recv(65536))
+
+        publish(FAN_WINDOW)
+        began, used = time.perf_counter(), broker.cpu()
+        for _ in range(max(1, count // FAN_WINDOW)):
+            publish(FAN_WINDOW)
+        passed, used = time.perf_counter() - began, broker.cpu() - used
+    for client in [publisher, *receivers]:
+        client.close()
+    return max(1, count // FAN_WINDOW) * FAN_WINDOW * subscribers / (passed if clock else max(used, 0.01))
+
+
+def idle_memory(broker: Running, count: int) -> tuple[float, float]:
+    """Memory of one idle connection, in kB, and of the broker with all of them, in MB."""
     connected(broker.port, "first").close()
     before = broker.memory()
     clients = [connected(broker.port, f"idle-{number}") for number in range(count)]
-    grown = broker.memory() - before
+    after = broker.memory()
     for client in clients:
         client.close()
-    return grown / count
+    return (after - before) / count, after / 1e3
 
 
-def beside(name: str, unit: str, found: dict[str, list[float]], **wanted: float) -> Figure:
-    """A figure beside that of mosquitto, from the medians."""
+def beside(
+    name: str,
+    unit: str,
+    found: dict[str, list[float]],
+    peer: str,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Figure:
+    """A figure beside that of another broker, from the medians."""
     medians = {broker: statistics.median(values) for broker, values in found.items()}
-    own, peer = medians["qmf-broker"], medians.get("mosquitto")
-    return Figure(name, own, unit, "" if peer is None else "mosquitto", peer, **wanted)
+    other = medians.get(peer)
+    return Figure(
+        name, medians["qmf-broker"], unit, "" if other is None else peer, other, at_least=at_least, at_most=at_most
+    )
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, dict[str, list[float]]]:
+    """All results, by what was measured and the broker."""
+    found: dict[str, dict[str, list[float]]] = {}
+
+    def keep(what: str, broker: Running, value: float) -> None:
+        found.setdefault(what, {}).setdefault(broker.name, []).append(value)
+        note(f"{broker.name}: {what}: {value:,.1f}")
+
+    for _ in range(arguments.rounds):
+        for start in available():
+            with start() as broker:
+                for size in arguments.sizes:
+                    count = max(1_000, arguments.messages * 100 // max(size, 100) * (1 if size <= 100 else 10))
+                    for qos in range(3):
+                        taken = rate(broker, qos, size, min(count, arguments.messages), clock=arguments.clock)
+                        keep(f"QoS {qos}, {size:,} B", broker, taken)
+                taken = fan_out(broker, arguments.fan_out, arguments.messages // 200, clock=arguments.clock)
+                keep(f"deliveries to {arguments.fan_out:,} subscribers", broker, taken)
+    for start in available():
+        with start() as broker:
+            each, whole = idle_memory(broker, arguments.connections)
+            keep(f"memory of one of {arguments.connections:,} idle connections", broker, each)
+            keep(f"memory with {arguments.connections:,} idle connections", broker, whole)
+    return found
 
 
 def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--messages", type=int, default=50_000, metavar="N", help="of each flow (%(default)s)")
-    add("--size", type=int, default=100, metavar="BYTES", help="of a payload (%(default)s)")
+    add("--messages", type=int, default=50_000, metavar="N", help="of each flow, fewer if they are large (%(default)s)")
+    add("--sizes", type=int, nargs="+", default=[100, 10_000], metavar="BYTES", help="of payloads (%(default)s)")
+    add("--fan-out", type=int, default=1_000, metavar="N", help="subscribers of one topic (%(default)s)")
     add("--connections", type=int, default=10_000, metavar="N", help="that are idle (%(default)s)")
     add("--rounds", type=int, default=3, metavar="N", help="of each flow, of which the median counts (%(default)s)")
     add("--clock", action="store_true", help="measure by the clock")
     add("--json", type=Path, metavar="FILE", help="write the figures to this file")
     arguments = parser.parse_args()
-    starts: list[Callable[[], contextlib.AbstractContextManager[Running]]] = [embedded]
-    program = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-    if program is not None:
-        starts.append(lambda: mosquitto(program))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    rates: dict[int, dict[str, list[float]]] = {0: {}, 1: {}, 2: {}}
-    memory: dict[str, list[float]] = {}
-    for _ in range(arguments.rounds):
-        for start in starts:
-            with start() as broker:
-                for qos in rates:
-                    found = rate(broker, qos, arguments.size, arguments.messages, clock=arguments.clock)
-                    rates[qos].setdefault(broker.name, []).append(found)
-                    note(f"{broker.name}: QoS {qos}: {found:,.0f} a second")
-    for start in starts:
-        with start() as broker:
-            memory[broker.name] = [idle_memory(broker, min(arguments.connections, hard - 200))]
-    unit = "messages/s" if arguments.clock else "messages/s of the processor"
-    figures = [
-        beside(f"QoS {qos}, {arguments.size} B", unit, found, **({"at_least": WANTED} if qos == 1 else {}))
-        for qos, found in rates.items()
-    ]
-    figures.append(beside(f"memory of one of {arguments.connections:,} idle connections", "kB", memory))
+    arguments.connections = min(arguments.connections, hard - 200)
+    unit = "a second" if arguments.clock else "a second of the processor"
+    figures: list[Figure] = []
+    for what, values in measure(arguments).items():
+        memory = what.startswith("memory")
+        kind = ("kB" if "one of" in what else "MB") if memory else unit
+        figures.append(beside(what, kind, values, "mosquitto", at_least=WANTED if what.startswith("QoS 1") else None))
+        if "Artemis" in values:
+            figures.append(beside(what, kind, values, "Artemis", at_most=OF_MEMORY if memory else None))
     report(figures, arguments.json)
 
 

@@ -55,7 +55,7 @@ PROGRAMS = (
     Program("broker_access", ("--messages", "400", "--rounds", "1")),
     Program("broker_persistent", ("--rounds", "1", "--part", "20")),
     Program("broker_connections", ("--connections", "200")),
-    Program("mqtt", ("--messages", "2000", "--connections", "100", "--rounds", "1")),
+    Program("mqtt", ("--messages", "2000", "--connections", "100", "--fan-out", "50", "--rounds", "1")),
     Program("broker_returns", ("--agents", "100")),
     Program("federation", ("--messages", "5000", "--hops", "50")),
     Program("broker_bindings", ("--bindings", "10", "1000", "--messages", "1000", "--rounds", "1")),
