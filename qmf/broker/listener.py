@@ -74,8 +74,12 @@ class Listener:
         """Host and port, as in a URL."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
-    async def start(self, accept: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Listen; `accept` makes the protocol of each connection.
+    async def start(self, accept: Callable[[], asyncio.BaseProtocol], *, decides: bool = False) -> None:
+        """Listen.
+
+        Args:
+            accept: makes the protocol of each connection.
+            decides: the protocol itself begins TLS, or does not.
 
         Raises:
             ListenError: the port is in use, or the host is not an address of this machine.
@@ -83,6 +87,7 @@ class Listener:
         self._accept = accept
         if not self.host:
             return
+        context = None if decides else self._ssl
         place: dict[str, Any] = (
             {"host": self.host, "port": self.port} if self._socket is None else {"sock": self._socket}
         )
@@ -91,8 +96,8 @@ class Listener:
                 accept,
                 **place,
                 backlog=self.backlog,
-                ssl=self._ssl,
-                ssl_handshake_timeout=self._open_timeout if self._ssl is not None else None,
+                ssl=context,
+                ssl_handshake_timeout=self._open_timeout if context is not None else None,
             )
         except (OSError, UnicodeError, OverflowError, ValueError) as error:
             raise ListenError(self.host, self.port, _reason(error)) from error

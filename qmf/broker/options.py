@@ -178,7 +178,8 @@ class BrokerArguments(BrokerOptions):
 
     Attributes:
         host: address or name to listen on; empty for no socket: clients come by `Broker.serve`.
-        port: TCP port; 0 for any free one.
+        port: TCP port; 0 for any free one. Ports of other protocols with the same number share its socket, and the
+            first byte of a client decides.
     """
 
     host: str = "127.0.0.1"

@@ -29,6 +29,7 @@ from qmf.broker.operations.principal import BROKER
 from qmf.broker.options import BrokerArguments, BrokerOptions
 from qmf.broker.protocols.amqp.protocol import AmqpProtocol
 from qmf.broker.sessions import ClientSessions
+from qmf.broker.shared_ports import AMQP, MQTT, STOMP, WEBSOCKET, Accept, Offer, start_listeners
 from qmf.errors import CallerError
 from qmf.users.users import Users
 
@@ -238,24 +239,26 @@ class Broker(AsyncClosable):
             self._relays.start()
 
     async def _start_listening(self, operations: Operations, sessions: ClientSessions, amqp: AmqpProtocol) -> None:
-        await self._listener.start(amqp.accept)
+        offers = [Offer(self._listener, AMQP, amqp.accept)]
         if self._tls_listener is not None:
-            await self._tls_listener.start(amqp.accept)
+            offers.append(Offer(self._tls_listener, AMQP, amqp.accept))
         if self._options.mqtt.enabled:
-            await self._start_mqtt(operations, sessions)
+            mqtt = self._mqtt = self._make_mqtt(operations, sessions)
+            offers += [Offer(listener, MQTT, mqtt.accept) for listener in self._mqtt_listeners]
         stomp = None
         if self._stomp_listener is not None:
             stomp = self._make_stomp(operations, sessions)
-            await self._stomp_listener.start(stomp.accept)
+            offers.append(Offer(self._stomp_listener, STOMP, stomp.accept))
         if self._ws_listener is not None:
-            await self._start_websocket(self._ws_listener, amqp, stomp)
+            offers.append(Offer(self._ws_listener, WEBSOCKET, self._accept_websocket(amqp, stomp)))
+        await start_listeners(offers, self._options.ssl_context, self._options.open_timeout)
 
-    async def _start_mqtt(self, operations: Operations, sessions: ClientSessions) -> None:
+    def _make_mqtt(self, operations: Operations, sessions: ClientSessions) -> MqttProtocol:
         # Imported here, so that a broker without MQTT does not load it.
         from qmf.broker.protocols.mqtt.protocol import MqttProtocol
 
         options = self._options
-        self._mqtt = MqttProtocol(
+        return MqttProtocol(
             operations,
             sessions,
             self._logins,
@@ -263,8 +266,6 @@ class Broker(AsyncClosable):
             open_timeout=options.open_timeout,
             certificate=options.server_certificate,
         )
-        for listener in self._mqtt_listeners:
-            await listener.start(self._mqtt.accept)
 
     def _make_stomp(self, operations: Operations, sessions: ClientSessions) -> StompProtocol:
         # Imported here, so that a broker without STOMP does not load it.
@@ -280,7 +281,7 @@ class Broker(AsyncClosable):
             certificate=options.server_certificate,
         )
 
-    async def _start_websocket(self, listener: Listener, amqp: AmqpProtocol, stomp: StompProtocol | None) -> None:
+    def _accept_websocket(self, amqp: AmqpProtocol, stomp: StompProtocol | None) -> Accept:
         from qmf.bus.websocket import STOMP_SUBPROTOCOLS, check_library, server_layer
 
         check_library()
@@ -289,7 +290,7 @@ class Broker(AsyncClosable):
             accept["mqtt"] = self._mqtt.accept
         if stomp is not None:
             accept |= dict.fromkeys(STOMP_SUBPROTOCOLS, stomp.accept)
-        await listener.start(lambda: server_layer(accept, options.ws_origins, options.open_timeout))
+        return lambda: server_layer(accept, options.ws_origins, options.open_timeout)
 
     def _make_federation(self, operations: Operations) -> BrokerFederation:
         options = self._options.relay

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from qmf._extras import install_hint
+from qmf.bus.feeding import feed
 from qmf.bus.url import BusUrl
 from qmf.errors import CallerError
 
@@ -265,17 +266,7 @@ class _UpperTransport(asyncio.Transport):
 
     def receive(self, data: bytes | bytearray | memoryview) -> None:
         """Hand bytes to the protocol."""
-        protocol = self.protocol
-        if not isinstance(protocol, asyncio.BufferedProtocol):
-            cast("asyncio.Protocol", protocol).data_received(bytes(data))
-            return
-        left = memoryview(data)
-        while left and not self._lower.is_closing():
-            buffer = memoryview(protocol.get_buffer(len(left)))
-            count = min(len(left), len(buffer))
-            buffer[:count] = left[:count]
-            protocol.buffer_updated(count)
-            left = left[count:]
+        feed(self.protocol, data, self._lower)
 
     # asyncio.Transport
 

@@ -90,7 +90,7 @@ class Clients:
             return Seen(
                 message.subject or "",
                 content.encode() if isinstance(content, str) else bytes(content),
-                message.durable,
+                bool(message.durable),
                 message.content_type,
                 as_bytes(message.correlation_id),
                 None if message.reply_to is None else str(message.reply_to),
