@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import enum
 import logging
 import socket
 import uuid
@@ -20,6 +19,7 @@ from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.input import HeldInput, InputHold
 from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
 from qmf.broker.protocols.mqtt.client import MqttClient, WillRefused
 from qmf.broker.protocols.mqtt.client_counts import MqttTotals
@@ -37,14 +37,6 @@ from qmf.bus.channels import server_channel
 from qmf.sasl.results import Authenticated
 
 log = logging.getLogger("qmf.broker")
-
-
-class _Hold(enum.Enum):
-    """Why a client is not read from."""
-
-    LOGIN = enum.auto()  #: who it is has yet to be found out
-    WRITING = enum.auto()  #: it does not read
-    ANSWERS = enum.auto()  #: what it has published has yet to be stored
 
 
 class MqttConnection(asyncio.Protocol):
@@ -95,11 +87,8 @@ class MqttConnection(asyncio.Protocol):
         self._output = TurnOutput(self._on_room)
         self._handling = False
         self._timer: asyncio.TimerHandle | None = None
-        #: Why the client is not read from.
-        self._held: set[_Hold] = set()
+        self._input = HeldInput()
         self._failed = False
-        self._octets_in = 0
-        self._last_read = 0.0
 
     def __str__(self) -> str:
         return f"{self._info.container or 'client'} at {self._info.address}"
@@ -114,14 +103,14 @@ class MqttConnection(asyncio.Protocol):
     def traffic(self) -> Traffic:
         """See `ClientSession`."""
         machine = self.machine
-        return Traffic(machine.packets_in, machine.packets_out, self._octets_in, self._output.octets)
+        return Traffic(machine.packets_in, machine.packets_out, self._input.octets, self._output.octets)
 
     def totals(self) -> MqttTotals:
         """See `CountedClient`."""
         machine, client = self.machine, self._client
         sent, received = (0, 0) if client is None else client.publications
         return MqttTotals(
-            1, machine.packets_in, machine.packets_out, self._octets_in, self._output.octets, sent, received
+            1, machine.packets_in, machine.packets_out, self._input.octets, self._output.octets, sent, received
         )
 
     def close(self, reason: str, cause: Reason | None = None) -> None:
@@ -176,6 +165,7 @@ class MqttConnection(asyncio.Protocol):
         # Transports of other loops than asyncio's have its methods without being derived from its class.
         self._transport = cast("asyncio.Transport", transport)
         self._output.connect(self._transport)
+        self._input.connect(self._transport)
         if (sock := transport.get_extra_info("socket")) is not None:
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -187,42 +177,28 @@ class MqttConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
-        self._octets_in += len(data)
-        self._last_read = self._loop.time()
+        self._input.count(len(data))
         self.machine.feed(data)
         self._handle()
         if self.machine.state is MqttState.LOGGING_IN:
-            self._hold(_Hold.LOGIN)
+            self._input.hold(InputHold.LOGIN)
         if self._client is not None and self._client.unanswered > self._options.receive_maximum:
-            self._hold(_Hold.ANSWERS)
+            self._input.hold(InputHold.STORING)
 
     def pause_writing(self) -> None:
         """See asyncio: a client that does not read is not read from either."""
-        self._hold(_Hold.WRITING)
+        self._input.hold(InputHold.WRITING)
 
     def resume_writing(self) -> None:
         """See asyncio."""
-        self._release(_Hold.WRITING)
+        self._input.release(InputHold.WRITING)
         if self._client is not None:
             self._client.dispatch()
 
     def on_answered(self) -> None:
         """See `ConnectedClient`."""
-        if _Hold.ANSWERS in self._held and self._client is not None and not self._client.unanswered:
-            self._release(_Hold.ANSWERS)
-
-    def _hold(self, reason: _Hold) -> None:
-        """Read nothing from the client, for now."""
-        if not self._held and self._transport is not None:
-            self._transport.pause_reading()
-        self._held.add(reason)
-
-    def _release(self, reason: _Hold) -> None:
-        """Read again, unless there is another reason not to."""
-        if reason in self._held:
-            self._held.discard(reason)
-            if not self._held and self._transport is not None and not self._transport.is_closing():
-                self._transport.resume_reading()
+        if self._client is not None and not self._client.unanswered:
+            self._input.release(InputHold.STORING)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
@@ -235,6 +211,7 @@ class MqttConnection(asyncio.Protocol):
             self._login.close()
         self._transport = None
         self._output.disconnect()
+        self._input.disconnect()
         try:
             self._leave()
         finally:
@@ -399,10 +376,10 @@ class MqttConnection(asyncio.Protocol):
             self._refuse(ReasonCode.PACKET_TOO_LARGE, "its largest packet is too small for an answer")
             return
         self.write(data)
-        self._release(_Hold.LOGIN)
+        self._input.release(InputHold.LOGIN)
         client.resume()
         if machine.keep_alive:
-            self._last_read = self._loop.time()
+            self._input.begin_silence()
             self._timer = self._loop.call_later(1.5 * machine.keep_alive, self._on_keep_alive)
         log.debug("connected: %s", self)
         self._handle()  # what came meanwhile
@@ -423,14 +400,14 @@ class MqttConnection(asyncio.Protocol):
     @property
     def has_room(self) -> bool:
         """More may be written without piling up in memory."""
-        return _Hold.WRITING not in self._held and self._output.has_room
+        return not self._input.is_held(InputHold.WRITING) and self._output.has_room
 
     def write(self, data: bytes) -> None:
         """Write bytes in this turn of the loop."""
         self._output.write(data)
 
     def _on_room(self) -> None:
-        if _Hold.WRITING not in self._held and self._client is not None:
+        if not self._input.is_held(InputHold.WRITING) and self._client is not None:
             self._client.dispatch_later()
 
     def _close_transport(self) -> None:
@@ -446,7 +423,7 @@ class MqttConnection(asyncio.Protocol):
 
     def _on_keep_alive(self) -> None:
         allowed = 1.5 * self.machine.keep_alive
-        left = self._last_read + allowed - self._loop.time()
+        left = allowed - self._input.silence()
         if left > 0:
             self._timer = self._loop.call_later(left, self._on_keep_alive)
             return

@@ -32,6 +32,7 @@ from qmf.broker.protocols.stomp.mapping import InvalidHeader, encode_stored
 from qmf.broker.protocols.stomp.options import StompOptions
 from qmf.broker.protocols.stomp.sending import StompSender
 from qmf.broker.protocols.stomp.subscription import AckMode, FrameSender, StompSubscription, StompSubscriptionTerms
+from qmf.broker.protocols.stomp.unstored import UnstoredFrames
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.errors import DecodeError
@@ -51,6 +52,12 @@ class StompConnectionEnd(ClientSession, FrameSender, Protocol):
 
     def finish(self) -> None:
         """End the connection in good order."""
+
+    def hold_reading(self) -> None:
+        """Too much of what the client has sent has yet to be stored: read nothing from it."""
+
+    def resume_reading(self) -> None:
+        """What the client has sent is stored."""
 
 
 class StompClient:
@@ -100,6 +107,13 @@ class StompClient:
         #: Receipts in the order of their frames, and whether what they confirm is done.
         self._receipts: deque[tuple[str, list[bool]]] = deque()
         self._disconnecting = self._left = False
+        self._unstored = UnstoredFrames(
+            self._registry.recorder,
+            options.max_frame,
+            hold=connection.hold_reading,
+            release=connection.resume_reading,
+            fail=self._on_not_stored,
+        )
         self._registry.observer.on_attached(connection, self._sender)
 
     def on_frame(self, frame: Frame) -> None:
@@ -114,6 +128,7 @@ class StompClient:
         recorder = self._registry.recorder
         receipt = frame.headers.get("receipt")
         if recorder is not None and receipt is not None:
+            self._unstored.close()
             recorder.flush()
         try:
             follow = handle(self, frame)
@@ -124,9 +139,13 @@ class StompClient:
         except TransactionFailed as error:
             raise CommandFailed(error.refusal.description) from error
         if receipt is not None and frame.command != "COMMIT":  # that waits for its own end
-            self._confirm(receipt, follow)
+            self._confirm(receipt, follow, len(frame.body))
         elif follow is not None:
             follow()
+
+    def end_turn(self) -> None:
+        """What came together was handled."""
+        self._unstored.close()
 
     def dispatch(self) -> None:
         """There may be room: deliver what waits."""
@@ -162,21 +181,31 @@ class StompClient:
 
     # Receipts
 
-    def _confirm(self, receipt: str, follow: Callable[[], None] | None) -> None:
+    def _confirm(self, receipt: str, follow: Callable[[], None] | None, size: int) -> None:
         """Send a receipt when what the frame has caused is stored, and what came before as well; then go on."""
         send = self._await_receipt(receipt)
         recorder = self._registry.recorder
 
         def finish(error: NotStored | None = None) -> None:
             if error is not None:
-                self._connection.fail(f"cannot store: {error.reason}")
+                self._on_not_stored(error)
                 return
             send()
             if follow is not None and not self._left:
                 follow()
 
-        if recorder is None or not recorder.close_unit(finish):
+        def on_stored(error: NotStored | None) -> None:
+            self._unstored.remove(1, size)
+            finish(error)
+
+        if recorder is not None and recorder.close_unit(on_stored):
+            self._unstored.add(1, size)
+        else:
             finish()
+
+    def _on_not_stored(self, error: NotStored) -> None:
+        if not self._left:
+            self._connection.fail(f"cannot store: {error.reason}")
 
     def _await_receipt(self, receipt: str) -> Callable[[], None]:
         """A place in the order of receipts; calling the result says that it may be sent."""
@@ -214,6 +243,8 @@ class StompClient:
             transaction = self._coordinator.find(self._transaction(name))
             self._coordinator.add(transaction, self._publisher.admit(node, message))
             return
+        if "receipt" not in frame.headers:
+            self._unstored.open(len(frame.body))
         refusal = publish_message(self._publisher, message, node)
         if refusal is not None:
             raise CommandFailed(refusal.description)

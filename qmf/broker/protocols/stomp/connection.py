@@ -18,6 +18,7 @@ from qmf.broker.nodes.observer import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.input import HeldInput, InputHold
 from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
 from qmf.broker.protocols.output import TurnOutput
 from qmf.broker.protocols.stomp.client import CommandFailed, StompClient
@@ -78,10 +79,10 @@ class StompConnection(asyncio.Protocol):
         self._connect: Frame | None = None
         self._client: StompClient | None = None
         self._output = TurnOutput(self._on_room)
-        self._handling = self._paused = self._failed = self._closing = False
+        self._input = HeldInput()
+        self._handling = self._failed = self._closing = False
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._frames_in = self._frames_out = self._octets_in = 0
-        self._last_read = 0.0
+        self._frames_in = self._frames_out = 0
 
     def __str__(self) -> str:
         return f"{self._info.container or 'client'} at {self._info.address}"
@@ -95,7 +96,7 @@ class StompConnection(asyncio.Protocol):
 
     def traffic(self) -> Traffic:
         """See `ClientSession`."""
-        return Traffic(self._frames_in, self._frames_out, self._octets_in, self._output.octets)
+        return Traffic(self._frames_in, self._frames_out, self._input.octets, self._output.octets)
 
     def close(self, reason: str, cause: Reason | None = None) -> None:  # noqa: ARG002 - there are no codes
         """See `ClientSession`."""
@@ -127,6 +128,7 @@ class StompConnection(asyncio.Protocol):
         # Transports of other loops than asyncio's have its methods without being derived from its class.
         self._transport = cast("asyncio.Transport", transport)
         self._output.connect(self._transport)
+        self._input.connect(self._transport)
         if (sock := transport.get_extra_info("socket")) is not None:
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -138,24 +140,20 @@ class StompConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
-        self._octets_in += len(data)
-        self._last_read = self._loop.time()
+        self._input.count(len(data))
         self._reader.feed(data)
         self._handle()
+        if self._client is not None:
+            self._client.end_turn()
 
     def pause_writing(self) -> None:
         """See asyncio: a client that does not read is not read from either."""
-        self._paused = True
-        if self._transport is not None:
-            self._transport.pause_reading()
+        self._input.hold(InputHold.WRITING)
 
     def resume_writing(self) -> None:
         """See asyncio."""
-        self._paused = False
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
-            if self._client is not None:
-                self._client.dispatch()
+        self._input.release(InputHold.WRITING)
+        self._dispatch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
@@ -168,6 +166,7 @@ class StompConnection(asyncio.Protocol):
             self._login.close()
         self._transport = None
         self._output.disconnect()
+        self._input.disconnect()
         try:
             self._leave()
         finally:
@@ -196,7 +195,7 @@ class StompConnection(asyncio.Protocol):
             self._handling = self._output.collecting = False
         self._output.flush()
         if self._connect is not None and self._client is None and not self._closing and self._transport is not None:
-            self._transport.pause_reading()  # while the login is checked, what comes would only pile up
+            self._input.hold(InputHold.LOGIN)  # what comes would only pile up
 
     def _on_frame(self, frame: Frame) -> None:
         if self._client is None:
@@ -255,8 +254,7 @@ class StompConnection(asyncio.Protocol):
             return
         self._stop_timers()
         self._reader.max_frame = self._options.max_frame
-        if self._transport is not None and not self._paused:
-            self._transport.resume_reading()
+        self._input.release(InputHold.LOGIN)
         self._client = StompClient(
             self, Principal.of(self), self._operations, self._clients, self._options, session_id, client_id
         )
@@ -283,7 +281,7 @@ class StompConnection(asyncio.Protocol):
     @property
     def has_room(self) -> bool:
         """See `FrameSender`."""
-        return not self._paused and self._output.has_room
+        return not self._input.is_held(InputHold.WRITING) and self._output.has_room
 
     def send_frame(self, command: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> None:
         """See `FrameSender`."""
@@ -322,8 +320,18 @@ class StompConnection(asyncio.Protocol):
     # Writing
 
     def _on_room(self) -> None:
-        if not self._paused:
+        if not self._input.is_held(InputHold.WRITING):
             self._loop.call_soon(self._dispatch)
+
+    # What is sent, and has yet to be stored
+
+    def hold_reading(self) -> None:
+        """See `StompConnectionEnd`."""
+        self._input.hold(InputHold.STORING)
+
+    def resume_reading(self) -> None:
+        """See `StompConnectionEnd`."""
+        self._input.release(InputHold.STORING)
 
     def _dispatch(self) -> None:
         if self._client is not None:
@@ -351,7 +359,7 @@ class StompConnection(asyncio.Protocol):
         self._start_timer("send", 0.9 * left, lambda: self._send_heartbeat(interval))
 
     def _expect_heartbeat(self, allowed: float) -> None:
-        left = self._last_read + allowed - self._loop.time()
+        left = allowed - self._input.silence()
         if left > 0:
             self._start_timer("receive", left, lambda: self._expect_heartbeat(allowed))
             return

@@ -31,6 +31,10 @@ class WireClient:
         """Send bytes as they are."""
         self._writer.write(data)
 
+    async def drained(self) -> None:
+        """Wait until the broker takes more."""
+        await self._writer.drain()
+
     def send(self, command: str, body: bytes = b"", /, **headers: str) -> None:
         """Send a frame; names of headers have ``_`` for ``-``."""
         pairs = [(name.replace("_", "-"), value) for name, value in headers.items()]
