@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from qmf.broker.federation.peer_credentials import CredentialsUnusable, PeerCredentials, read_credentials
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.operations.peers import FederationError, LinkDirection
 from qmf.broker.operations.principal import Principal
@@ -41,6 +42,7 @@ class Domain:
         mechanisms: names of SASL mechanisms that may be used; None for the strongest that the broker offers.
         username, password: to log in with; None for those of each URL.
         properties: as given.
+        credentials: files with what links connect and log in with.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Domain:
     username: str | None
     password: str | None = attrs.field(repr=False)
     properties: Mapping[str, object] = attrs.field(repr=False)
+    credentials: PeerCredentials = attrs.field(factory=PeerCredentials)
 
     @property
     def url(self) -> str:
@@ -130,7 +133,8 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
     Args:
         name: of the domain.
         properties: ``url`` (a text with one URL or several behind commas, or a list of them), ``username``,
-            ``password``, ``sasl_mechanisms``, ``sasl_service``, ``min_ssf``, ``max_ssf``, ``durable``.
+            ``password``, ``sasl_mechanisms``, ``sasl_service``, ``min_ssf``, ``max_ssf``, ``durable``,
+            ``ssl_trustfile``, ``ssl_certfile``, ``ssl_keyfile``, ``token_file``.
         strict: refuse other properties.
 
     Raises:
@@ -145,7 +149,10 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
         least = arguments.number("min_ssf") or 0
         arguments.number("max_ssf")
         durable = arguments.boolean("durable")
-    except NodeArgumentError as error:
+        credentials = read_credentials(arguments)
+        if strict:  # one that is restored says in its state what is missing
+            credentials.check()
+    except (NodeArgumentError, CredentialsUnusable) as error:
         raise FederationError(f"invalid-argument: {error}") from error
     if "NONE" in (item.upper() for item in names):
         raise FederationError("invalid-argument: sasl_mechanisms: connections without SASL are not possible here")
@@ -153,7 +160,14 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
         raise FederationError(f"invalid-argument: min_ssf: {plain[0]} has no TLS; write amqps://")
     refuse_unknown(arguments, strict=strict)
     return Domain(
-        name, durable, urls, tuple(names) or None, username or None, password or None, plain_values(properties)
+        name,
+        durable,
+        urls,
+        tuple(names) or None,
+        username or None,
+        password or None,
+        plain_values(properties),
+        credentials,
     )
 
 

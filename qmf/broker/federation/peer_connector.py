@@ -90,7 +90,7 @@ class PeerConnector(abc.ABC):
             domain.urls,
             self,
             settings=self._settings,
-            ssl_context=None,
+            ssl_context=domain.credentials.context,
             waits=self._waits.after,
             attempt_timeout=ATTEMPT_TIMEOUT,
         )
@@ -244,11 +244,13 @@ class PeerConnector(abc.ABC):
             network.transport.close()
 
     def _settings(self, url: BusUrl) -> ClientSettings:
+        credentials = self.domain.credentials
         return client_settings(
             self.domain.login(url),
             self._own_container,
             mechanisms=self.domain.mechanisms,
             heartbeat=HEARTBEAT,
+            token=None if credentials.token is None else credentials.read_token,
             properties={"qmf.link": self.name},
         )
 

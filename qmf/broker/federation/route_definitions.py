@@ -21,10 +21,11 @@ from qmf.broker.federation.definitions import (
     read_reliability,
     refuse_unknown,
 )
+from qmf.broker.federation.peer_credentials import CredentialsUnusable, read_credentials
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.operations.peers import TRANSPORTS, FederationError, LinkDirection
 from qmf.broker.operations.principal import Principal
-from qmf.bus.url import BusUrl
+from qmf.bus.url import BusUrl, UrlError, parse_url
 
 #: Beginning of names that only the broker gives.
 RESERVED = "qpid."
@@ -137,7 +138,8 @@ def read_route_link(
 
     Args:
         name: of the link.
-        properties: ``host``, ``port``, ``transport``, ``durable``, ``authMechanism``, ``username``, ``password``.
+        properties: ``host``, ``port``, ``transport``, ``durable``, ``authMechanism``, ``username``, ``password``;
+            of this broker's own ``alternates``, ``ssl_trustfile``, ``ssl_certfile``, ``ssl_keyfile``, ``token_file``.
         principal: who creates it.
         strict: refuse other properties.
 
@@ -195,18 +197,47 @@ def _read_route_link(
         transport, durable = arguments.text("transport") or "tcp", arguments.boolean("durable")
         mechanisms = arguments.text("authMechanism").replace(",", " ").split()
         username, password = read_login(arguments, "username"), read_login(arguments, "password")
-    except NodeArgumentError as error:
+        alternates = arguments.pop("alternates")
+        credentials = read_credentials(arguments)
+        if strict:
+            credentials.check()
+    except (NodeArgumentError, CredentialsUnusable) as error:
         raise FederationError(f"invalid parameter to method call: {error}") from error
     if not host or not port:
         raise FederationError(f"invalid parameter to method call: {'port' if host else 'host'}: is missing")
     if transport not in TRANSPORTS:
         raise FederationError(f"transport is not supported: {transport}")
     refuse_unknown(arguments, strict=strict)
-    url = BusUrl(host, port, TRANSPORTS[transport])
+    tls = TRANSPORTS[transport]
     domain = Domain(
-        name, durable, (url,), tuple(mechanisms) or None, username or None, password or None, plain_values(properties)
+        name,
+        durable,
+        (BusUrl(host, port, tls), *_alternates(alternates, port, tls=tls)),
+        tuple(mechanisms) or None,
+        username or None,
+        password or None,
+        plain_values(properties),
+        credentials,
     )
     return RouteLinkDefinition(name, durable, domain, _plain(principal), container, plain_values(properties))
+
+
+def _alternates(value: object, port: int, *, tls: bool) -> list[BusUrl]:
+    """Other hosts of a link, such as ``two,three:5673``: tried in this order after its own, by default at its port."""
+    items = value.split(",") if isinstance(value, str) else () if value is None else value
+    if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+        raise FederationError("invalid parameter to method call: alternates: must be a text or a list of texts")
+    found = []
+    for item in filter(None, (str(item).strip() for item in items)):
+        try:
+            url = parse_url(item)
+        except UrlError as error:
+            raise FederationError(f"invalid parameter to method call: alternates: {error}") from error
+        if url != BusUrl(url.host, url.port):
+            raise FederationError(f"invalid parameter to method call: alternates: {item!r}: must be HOST or HOST:PORT")
+        has_port = item.removeprefix(f"[{url.host}]").removeprefix(url.host).startswith(":")
+        found.append(BusUrl(url.host, url.port if has_port else port, tls))
+    return found
 
 
 def _read_bridge(

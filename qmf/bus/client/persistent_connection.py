@@ -17,6 +17,7 @@ from qmf.bus.client.failures import NetworkFailure
 from qmf.bus.client.settings import ClientSettings
 from qmf.bus.connection_state import TRANSITIONS, ConnectionState, ConnectionTrigger
 from qmf.bus.url import BusUrl
+from qmf.errors import CallerError
 
 if TYPE_CHECKING:
     from qmf.bus.client.network_connection import Dial, NetworkConnection
@@ -62,7 +63,7 @@ class PersistentConnection:
         owner: ConnectionOwner,
         *,
         settings: Callable[[BusUrl], ClientSettings],
-        ssl_context: ssl.SSLContext | None,
+        ssl_context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None,
         waits: Callable[[bool], Iterator[float]],
         attempt_timeout: float,
         dial: Dial | None = None,
@@ -73,8 +74,8 @@ class PersistentConnection:
             urls: of brokers, which each attempt tries in this order; at least one.
             owner: notified of what happens.
             settings: makes the settings for a URL.
-            ssl_context: for URLs with TLS; None for one that trusts the system's authorities and checks the host's
-                name.
+            ssl_context: for URLs with TLS, or what makes it for each attempt; None for one that trusts the system's
+                authorities and checks the host's name.
             waits: makes the seconds to wait before each attempt, called with False for the first connection and with
                 True after a loss; no further attempts follow after its end.
             attempt_timeout: seconds for one attempt at one URL, for the connection and then for its links.
@@ -227,7 +228,12 @@ class PersistentConnection:
             return None
         if self._ssl_context is None:
             self._ssl_context = ssl.create_default_context()
-        return self._ssl_context
+        if isinstance(self._ssl_context, ssl.SSLContext):
+            return self._ssl_context
+        try:
+            return self._ssl_context()
+        except CallerError as error:
+            raise NetworkFailure(url, str(error)) from error
 
     def _on_lost(self, failure: NetworkFailure) -> None:
         """The network connection has ended, and not by our doing."""
