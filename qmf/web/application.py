@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from qmf._version import __version__
 from qmf.web.access import login
 from qmf.web.access.guards import Callers, Headers, Origins, RequestLimits
+from qmf.web.complete_routes import add_routes
 from qmf.web.heads import Heads
 from qmf.web.management import routes as management
 from qmf.web.messages import routes as messages
@@ -40,11 +41,19 @@ def create_application(options: WebOptions, *, services: WebServices | None = No
         UsersError, TokensError, TlsError: files of the options cannot be used.
     """
     services = services or WebServices(options)
+    routers = (
+        login.router(services.access, options),
+        reports.router(services),
+        management.router(services),
+        messages.router(services),
+        metrics.router(services),
+    )
 
     @contextlib.asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        # Around the lifespans of the routers, which FastAPI enters after this one.
-        async with services:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with services, contextlib.AsyncExitStack() as stack:
+            for router in routers:
+                await stack.enter_async_context(router.lifespan_context(app))
             yield
 
     app = FastAPI(
@@ -56,12 +65,9 @@ def create_application(options: WebOptions, *, services: WebServices | None = No
         redoc_url=None,
         openapi_url=None,
     )
-    routers = [management.router(services), messages.router(services), metrics.router(services)]
     add_problem_handlers(app)
-    app.include_router(login.router(services.access, options))
-    app.include_router(reports.router(services))
     for router in routers:
-        app.include_router(router)
+        add_routes(app.router, router)
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> Response:

@@ -17,7 +17,7 @@ from qmf.web.management.change_feeds import FeedKey
 from qmf.web.management.event_feed import EventSelection
 from qmf.web.management.managements import Managements, ReadingCaller
 from qmf.web.management.object_values import Fields, read_fields
-from qmf.web.management.parameters import problems
+from qmf.web.management.parameters import no_unknown_parameters, problems
 from qmf.web.management.selection import ClassSelection, selection
 from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
@@ -62,7 +62,12 @@ def event_filter(
 def router(managements: Managements) -> APIRouter:
     """The routes."""
     services = managements.services
-    routes = APIRouter(prefix=API, tags=["events and changes"], responses=problems())
+    routes = APIRouter(
+        prefix=API,
+        tags=["events and changes"],
+        dependencies=[Depends(no_unknown_parameters)],
+        responses=problems(),
+    )
     Reading = Annotated[ReadingCaller, Depends(managements.require(Scope.READ))]
     Wanted = Annotated[EventSelection, Depends(event_filter)]
     Chosen = Annotated[ClassSelection, Depends(selection)]

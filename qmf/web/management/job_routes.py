@@ -11,7 +11,7 @@ from qmf.web.addresses import API
 from qmf.web.json_values import time_text
 from qmf.web.management.jobs import Job
 from qmf.web.management.managements import Managements
-from qmf.web.management.parameters import problems
+from qmf.web.management.parameters import no_unknown_parameters, problems
 from qmf.web.scopes import Scope
 
 JobId = Annotated[str, Path(min_length=1, max_length=100)]
@@ -39,7 +39,7 @@ def job_json(job: Job) -> dict[str, Any]:
 def router(managements: Managements) -> APIRouter:
     """The routes."""
     access, kept = managements.services.access, managements.jobs
-    routes = APIRouter(prefix=API, tags=["jobs"], responses=problems())
+    routes = APIRouter(prefix=API, tags=["jobs"], dependencies=[Depends(no_unknown_parameters)], responses=problems())
     Asking = Annotated[Caller, Depends(access.require(Scope.CALL))]
 
     @routes.get("/jobs", summary="The jobs of the caller")

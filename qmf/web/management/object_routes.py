@@ -26,6 +26,7 @@ from qmf.web.management.parameters import (
     ObjectName,
     Timeout,
     name,
+    no_unknown_parameters,
     problems,
 )
 from qmf.web.management.references import incoming
@@ -55,7 +56,12 @@ def router(managements: Managements) -> APIRouter:
     """The routes."""
     services = managements.services
     access = services.access
-    routes = APIRouter(prefix=API, tags=["objects"], responses=problems(*AGENT_PROBLEMS))
+    routes = APIRouter(
+        prefix=API,
+        tags=["objects"],
+        dependencies=[Depends(no_unknown_parameters)],
+        responses=problems(*AGENT_PROBLEMS),
+    )
     Reading = Annotated[ReadingCaller, Depends(managements.require(Scope.READ))]
     largest = services.limits.page
 

@@ -10,7 +10,15 @@ from fastapi import APIRouter, Depends, Query
 from qmf.errors import QmfError
 from qmf.web.addresses import API
 from qmf.web.management.managements import Managements, ReadingCaller
-from qmf.web.management.parameters import AGENT_PROBLEMS, AgentName, ClassName, Package, name, problems
+from qmf.web.management.parameters import (
+    AGENT_PROBLEMS,
+    AgentName,
+    ClassName,
+    Package,
+    name,
+    no_unknown_parameters,
+    problems,
+)
 from qmf.web.management.representations import agent_json, class_json, schema_json
 from qmf.web.problems import problem_of
 from qmf.web.scopes import Scope
@@ -18,7 +26,12 @@ from qmf.web.scopes import Scope
 
 def router(managements: Managements) -> APIRouter:
     """The routes."""
-    routes = APIRouter(prefix=API, tags=["agents and schemas"], responses=problems())
+    routes = APIRouter(
+        prefix=API,
+        tags=["agents and schemas"],
+        dependencies=[Depends(no_unknown_parameters)],
+        responses=problems(),
+    )
     Reading = Annotated[ReadingCaller, Depends(managements.require(Scope.READ))]
 
     @routes.get("", summary="Where everything is")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from enum import Enum
 
 from fastapi import APIRouter, Depends
 
+from qmf.web.complete_routes import add_routes
 from qmf.web.messages.create_routes import CreateRoutes
 from qmf.web.messages.destinations import DestinationKind
 from qmf.web.messages.pull_routes import PullRoutes
@@ -50,14 +52,15 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
         finally:
             await used.close()
 
-    found = APIRouter(tags=["messages"], lifespan=lifespan)
+    tags: list[str | Enum] = ["messages"]
+    found = APIRouter(lifespan=lifespan)
     for kind in DestinationKind:
         may = Depends(DestinationRights(kind, services.access))
-        creations = APIRouter(dependencies=[may])
+        creations = APIRouter(tags=tags, dependencies=[may])
         CreateRoutes(kind, used).add_to(creations)
-        found.include_router(creations)
-        consumers = APIRouter(dependencies=[may, Depends(no_query)])
+        add_routes(found, creations)
+        consumers = APIRouter(tags=tags, dependencies=[may, Depends(no_query)])
         PullRoutes(kind, used, services.access).add_to(consumers)
         PushRoutes(kind, used, services.access).add_to(consumers)
-        found.include_router(consumers)
+        add_routes(found, consumers)
     return found
