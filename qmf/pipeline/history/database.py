@@ -69,9 +69,8 @@ class Database:
         """A connection of its own for one query, so that threads don't disturb each other."""
         with self._lock:
             if self._connection is None:
-                self._connection = connect()
                 # A lake that is not optimised has thousands of files: each is opened once for its description.
-                self._connection.execute("set parquet_metadata_cache = true")
+                self._connection = connect(parquet_metadata_cache="true")
             return self._connection.cursor()
 
 

@@ -85,8 +85,10 @@ def cluster(table: LakeTable, files: Sequence[TableFile], target_bytes: int) -> 
     _note_statistics(table)
     check_space(table.url, sum(file.size for file in files))
     schema = table.schema()
-    with closing(connect()) as connection, tempfile.TemporaryDirectory(prefix="qmf-sort-") as folder:
-        connection.execute("set temp_directory = ?", [folder])
+    with (
+        tempfile.TemporaryDirectory(prefix="qmf-sort-") as folder,
+        closing(connect(temp_directory=folder)) as connection,
+    ):
         connection.register(_ROWS, table.dataset(files))
         with duckdb_errors(table.url):
             batches = _sorted_rows(connection, schema)

@@ -98,10 +98,9 @@ class RollupStream:
         self._follower = LakeFollower(
             options.lake, options.classes, lambda path: self.table.last_batch(f"{_READ}{path}"), options.storage
         )
-        self._connection = connect()
-        self._connection.execute("set timezone = 'UTC'")
         # What is new is little, and a thread has memory of its own.
-        self._connection.execute("set threads = 1")
+        self._connection = connect(threads=1)
+        self._connection.execute("set timezone = 'UTC'")
         self._windows = WindowRollup(self._connection, options)
         self._memory: StreamMemory | None = None
         if in_memory:

@@ -19,10 +19,8 @@ def open_connection(threads: int | None = None) -> Any:
     Args:
         threads: that a query uses; None for one per processor.
     """
-    made = connect()
+    made = connect(threads=threads)
     made.execute("set timezone = 'UTC'")
-    if threads is not None:
-        made.execute(f"set threads = {threads}")
     return made
 
 

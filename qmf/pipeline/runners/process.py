@@ -170,8 +170,7 @@ class ProcessRunner:
         """A connection to the database of all tasks, which keeps the metadata of the files that it has read."""
         with self._lock:
             if self._database is None:
-                self._database = connect()
-                self._database.execute("set parquet_metadata_cache = true")
+                self._database = connect(parquet_metadata_cache="true")
             found = self._database.cursor()
         found.execute("set timezone = 'UTC'")
         return found

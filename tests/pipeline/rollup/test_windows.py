@@ -75,7 +75,7 @@ def make_rows(
         carried=carried,
     ) as sql:
         assert sql is not None
-        connection.execute(f"create table {table} as {sql}")
+        connection.execute(f"create temp table {table} as {sql}")
 
 
 def fetch(connection: Any, sql: str) -> list[Row]:
@@ -161,7 +161,7 @@ def test_larger_windows_of_smaller_ones_are_those_of_the_samples(continued: bool
     with closing(connect()) as connection:
         connection.execute("set timezone = 'UTC'")
         make_rows(connection, "fine", samples, seconds=10, continued=continued)
-        connection.execute(f"create table middle as {coarser('fine', 60)}")
+        connection.execute(f"create temp table middle as {coarser('fine', 60)}")
         found = fetch(connection, coarser("middle", 3600))
     check(samples, found, seconds=3600, continued=continued)
 
@@ -174,7 +174,7 @@ def test_what_was_known_before_is_as_good_as_the_samples_before(continued: bool)
     with closing(connect()) as connection:
         connection.execute("set timezone = 'UTC'")
         make_rows(connection, "first", early, seconds=60, continued=continued)
-        connection.execute(f"create table known as {carry('first', None, 0)}")
+        connection.execute(f"create temp table known as {carry('first', None, 0)}")
         make_rows(connection, "second", late, seconds=60, continued=continued, carried="known")
         found = fetch(connection, "select * from first union all select * from second")
     check(samples, found, seconds=60, continued=continued)
