@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import re
 import signal
@@ -43,6 +45,20 @@ def missing(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
     monkeypatch.setitem(sys.modules, name, stand_in)
     monkeypatch.delitem(sys.modules, request.param, raising=False)
     return request.param  # type: ignore[no-any-return]
+
+
+def test_a_command_collects_garbage_when_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    command = ModuleType("qmf.hostagent.cli")
+    command.__dict__["main"] = lambda: int(gc.isenabled())
+
+    def imported(_name: str) -> ModuleType:
+        seen.append(gc.isenabled())
+        return command
+
+    monkeypatch.setattr(importlib, "import_module", imported)
+    assert _entry.host_agent() == 1
+    assert seen == [False]
 
 
 @pytest.mark.usefixtures("missing")

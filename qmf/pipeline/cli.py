@@ -16,8 +16,15 @@ from qmf._version import __version__
 from qmf.errors import QmfError
 from qmf.pipeline.commands import COMMANDS, config_file
 from qmf.pipeline.commands.base import Subcommand, add_common
+from qmf.pipeline.without_pandas import without_pandas
 
 _EXIT_ERROR = 2
+
+
+def program() -> int:
+    """Run `main` in a process of its own, without pandas."""
+    with without_pandas():
+        return main()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,14 +7,12 @@ deltalake and the pipeline itself, which takes a second of a processor each time
 from __future__ import annotations
 
 import gc
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from importlib import import_module
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
 from pyspark.daemon import manager
+
+from qmf.pipeline.without_pandas import without_pandas
 
 #: What tasks use; what is missing is reported by the task that needs it.
 _MODULES = (
@@ -29,32 +27,6 @@ _MODULES = (
     "qmf.pipeline.rollup.tasks",
     "qmf.pipeline.runners.spark_tasks",
 )
-
-
-class _NoPandas:
-    """Finds no pandas: the module is as if it were not installed."""
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None = None,  # noqa: ARG002
-        target: ModuleType | None = None,  # noqa: ARG002
-    ) -> ModuleSpec | None:
-        """As of `importlib.abc.MetaPathFinder`."""
-        if fullname == "pandas":
-            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
-        return None
-
-
-@contextmanager
-def without_pandas() -> Iterator[None]:
-    """In the block no module can import pandas."""
-    finder = _NoPandas()
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
 
 
 def main(*, pandas: bool = True) -> None:
