@@ -132,12 +132,12 @@ def _run(command: str, module: str, extra: str | None, function: str = "main") -
 
 
 def _main(module: str, function: str) -> int:
-    code = getattr(_imported(module), function)()
+    code = getattr(_import_command(module), function)()
     assert isinstance(code, int)
     return code
 
 
-def _imported(module: str) -> ModuleType:
+def _import_command(module: str) -> ModuleType:
     """The module. What it makes stays: to look among that for garbage takes up to a tenth of the time of importing."""
     enabled = gc.isenabled()
     gc.disable()
