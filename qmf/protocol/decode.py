@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+import attrs
+
 import qmf.protocol.wire_names as wire
 from qmf._compile import fast_constructor
 from qmf.codec import amqp010
@@ -51,12 +53,14 @@ from qmf.protocol.queries import (
 )
 from qmf.protocol.schemas import schema_from_map
 from qmf.protocol.v1 import MAGIC, V1Message, decode_frames
+from qmf.protocol.values import AgentInfo
 
 
 class _Parts:
     """What QMF reads of a message; types are those of `qmf.codec.Message`, which takes longer to make."""
 
     __slots__ = (
+        "annotations",
         "application_properties",
         "body",
         "content_type",
@@ -71,6 +75,7 @@ class _Parts:
 
     def __init__(self, fields: dict[str, Any]) -> None:
         get = fields.get
+        self.annotations: Mapping[object, object] = get("message_annotations", _NOTHING)
         self.application_properties: Mapping[str, object] = get("application_properties", _NOTHING)
         self.body: object = get("body")
         self.content_type: str | None = get("content_type")
@@ -253,11 +258,19 @@ def _locate_request(message: _Parts) -> Content:
 
 
 def _locate_response(message: _Parts) -> Content:
-    return LocateResponse(agent_from_map(get_map(_map_body(message), "_values") or {}))
+    return LocateResponse(_agent_info(message))
 
 
 def _heartbeat(message: _Parts) -> Content:
-    return Heartbeat(agent_from_map(get_map(_map_body(message), "_values") or {}))
+    return Heartbeat(_agent_info(message))
+
+
+def _agent_info(message: _Parts) -> AgentInfo:
+    info = agent_from_map(get_map(_map_body(message), "_values") or {})
+    trace = message.annotations.get(wire.TRACE) if message.annotations else None
+    if not isinstance(trace, str) or not trace:
+        return info
+    return attrs.evolve(info, path=tuple(trace.replace(",", " ").split()))
 
 
 def _query_response(message: _Parts) -> Content:

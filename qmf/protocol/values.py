@@ -103,6 +103,8 @@ class AgentInfo:
         capability: 1 when it answers v2 schema queries and evaluates locate predicates, else 0.
         direct_subject: key on the topic exchange that also reaches it, or None.
         attributes: everything else that it sent.
+        path: ids of the brokers that its message left by links to others, the agent's own first (the annotation
+            ``x-qpid.trace``); empty for an agent at the connected broker.
     """
 
     name: str
@@ -116,3 +118,4 @@ class AgentInfo:
     capability: int = 0
     direct_subject: str | None = None
     attributes: Mapping[str, object] = attrs.field(factory=dict)
+    path: tuple[str, ...] = attrs.field(default=(), eq=False)

@@ -13,6 +13,8 @@ EVENTS = "qmf.events"
 SUPPRESSED = "qmf.suppressed"
 APP_ID = "x-amqp-0-10.app-id"
 QMF2 = "qmf2"
+#: Annotation with the ids of the brokers that a message has left by links between brokers, with commas in between.
+TRACE = "x-qpid.trace"
 
 MAP_TYPE = "amqp/map"
 LIST_TYPE = "amqp/list"

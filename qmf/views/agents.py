@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
+
+from qmf.views.text import clean
 
 #: An agent is late when its last heartbeat is older than so many intervals.
 LATE = 1.5
@@ -16,6 +19,11 @@ class AgentHealth(enum.Enum):
     UNKNOWN = "no heartbeat yet"
     CUT = "not known"
     GONE = "gone"
+
+
+def path_text(path: Sequence[str]) -> str:
+    """The brokers by which an agent behind other brokers is reached, the nearest one first; empty if it is not."""
+    return " > ".join(map(clean, path))
 
 
 def health_by_heartbeat(age: float, interval: float) -> AgentHealth:

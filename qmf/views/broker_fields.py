@@ -15,6 +15,9 @@ from qmf.views.internal import BROKER_PACKAGE
 #: Of the classes of MQTT.
 MQTT_PACKAGE = "qmf.mqtt"
 
+#: The package and the class of routes between brokers, which brokers of this project have.
+FEDERATION_PACKAGE, ROUTE = "qmf.federation", "route"
+
 #: The statistics that matter, by class in lower case.
 _IMPORTANT: Mapping[str, Sequence[str]] = {
     "broker": ("queueCount", "msgDepth", "msgTotalEnqueues", "msgTotalDequeues"),
@@ -27,8 +30,13 @@ _IMPORTANT: Mapping[str, Sequence[str]] = {
 }
 
 
+_IMPORTANT_OF_ROUTES = ("place", "state", "backlog", "behind", "transfers", "lastError", "since")
+
+
 def important_values(schema: ClassSchema) -> Sequence[str]:
     """The statistics of a class of brokers that operators look for; none for others."""
+    if is_route(schema):
+        return _IMPORTANT_OF_ROUTES
     if schema.package == MQTT_PACKAGE:
         return ("subscriptions", "queued", "inflight")
     return _IMPORTANT.get(schema.name.lower(), ()) if schema.package == BROKER_PACKAGE else ()
@@ -37,6 +45,11 @@ def important_values(schema: ClassSchema) -> Sequence[str]:
 def is_queue(schema: ClassSchema) -> bool:
     """True for the class of a broker's queues."""
     return schema.package == BROKER_PACKAGE and schema.name.lower() == "queue"
+
+
+def is_route(schema: ClassSchema) -> bool:
+    """True for the class of routes between brokers."""
+    return schema.package == FEDERATION_PACKAGE and schema.name.lower() == ROUTE
 
 
 class FieldKind(enum.Enum):

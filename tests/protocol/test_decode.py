@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from qmf.codec import Message, Section, amqp010, encode_message
+from qmf.codec import Message, Section, Symbol, amqp010, encode_message
 from qmf.errors import DecodeError, ProtocolError
 from qmf.protocol import (
     AgentInfo,
@@ -315,3 +315,26 @@ def test_a_body_that_is_not_what_its_content_type_says() -> None:
     )
     with pytest.raises(DecodeError, match="inside the map"):
         decode(broken)
+
+
+# -- what agents say, and by which brokers it came ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("opcode", ["_agent_locate_response", "_agent_heartbeat_indication"])
+@pytest.mark.parametrize(
+    ("annotations", "path"),
+    [
+        ({}, ()),
+        ({"x-qpid.trace": "far"}, ("far",)),
+        ({"x-qpid.trace": "far,middle", "x-other": 1}, ("far", "middle")),
+        ({"x-qpid.trace": 7}, ()),
+    ],
+)
+def test_the_path_of_an_agent(opcode: str, annotations: dict[str, object], path: tuple[str, ...]) -> None:
+    body = {"_values": {"_name": "v:p:i"}}
+    data = message(opcode, body, message_annotations={Symbol(name): value for name, value in annotations.items()})
+    envelope = decode(data)
+    assert isinstance(envelope, Envelope)
+    assert isinstance(envelope.content, Heartbeat | LocateResponse)
+    assert envelope.content.agent.path == path
+    assert envelope.content.agent == AgentInfo(name="v:p:i", vendor="v", product="p", instance="i")

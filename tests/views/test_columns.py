@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from qmf.models.broker import schema as broker
+from qmf.models.federation import schema as federation
 from qmf.schema import ClassSchema
 from qmf.views.columns import important_statistics
 
@@ -27,6 +28,11 @@ def test_of_a_known_class_what_matters_comes_first_even_if_it_is_zero(schema: Cl
     lower = attrs.evolve(schema, name=schema.name.lower())
     assert important_statistics([lower], [values, {**values, other: 1}])[:4] == first
     assert important_statistics([schema], [values], 2) == first[:2]
+
+
+def test_of_routes_between_brokers_state_and_lag_matter() -> None:
+    shown = important_statistics([federation.ROUTE], [{"losses": 1, "unforwarded": 0}, {"losses": 2}])
+    assert shown == ["place", "state", "backlog", "behind", "transfers", "lastError", "since", "losses"]
 
 
 def test_what_a_version_of_a_known_class_does_not_have_is_left_out() -> None:

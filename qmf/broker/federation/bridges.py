@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
+
 from qmf.broker.federation.incoming import IncomingBrokerLink
 from qmf.broker.federation.outgoing import OutgoingBrokerLink
 from qmf.broker.federation.peer_connector import LinkServices
 from qmf.broker.federation.route_definitions import BridgeDefinition
 from qmf.broker.federation.route_links import RouteLink
+from qmf.broker.nodes.peer_routes import RouteEnds
 
 KIND = "bridge"
 
@@ -40,6 +43,11 @@ class PullBridge(IncomingBrokerLink):
         """See `PeerBridge`."""
         return self.bridge.fields
 
+    @property
+    def ends(self) -> RouteEnds:
+        """See `PeerRoute`."""
+        return attrs.evolve(super().ends, link=self.link.name, dynamic=self.bridge.dynamic)
+
     def on_bindings_changed(self) -> None:
         """Other keys are bound at its exchange at this broker; only dynamic routes need to know."""
 
@@ -60,3 +68,8 @@ class PushBridge(OutgoingBrokerLink):
     def fields(self) -> Mapping[str, object]:
         """See `PeerBridge`."""
         return self.bridge.fields
+
+    @property
+    def ends(self) -> RouteEnds:
+        """See `PeerRoute`."""
+        return attrs.evolve(super().ends, link=self.link.name, dynamic=self.bridge.dynamic)

@@ -86,6 +86,11 @@ class BrokerFederation:
         return self._routes.bridges
 
     @property
+    def routes(self) -> Collection[BrokerLink]:
+        """See `Federation`."""
+        return (*self._links.values(), *self._routes.bridges)
+
+    @property
     def domains(self) -> Collection[Domain]:
         """See `Federation`."""
         return self._domains.values()
@@ -141,6 +146,7 @@ class BrokerFederation:
         link = self._links.get(name)
         if link is None or link.definition.direction is not direction:
             raise FederationError(f"No such interconnection: {name}")
+        self._registry.observer.on_route_deleted(link)
         self._registry.observer.on_link_deleted(link)
         del self._links[name]
         link.remove()
@@ -247,5 +253,6 @@ class BrokerFederation:
             self._registry.warn_durable(f"{link.kind} link {link.name}")
         self._links[link.name] = link
         self._registry.observer.on_link_declared(link)
+        self._registry.observer.on_route_declared(link)
         if self._started:
             link.start()

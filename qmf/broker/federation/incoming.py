@@ -19,6 +19,7 @@ from qmf.broker.federation.repeated_messages import RepeatedMessages
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.link_memory import LinkMemory
 from qmf.broker.nodes.observer import ClientLink
+from qmf.broker.nodes.peer_routes import RouteMeasure
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.publisher import Publisher
@@ -33,6 +34,9 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
+
+#: Seconds that the other broker has to say what waits at a source.
+ANSWER_TIMEOUT = 30.0
 
 
 class PullingLink(RememberingIncomingLink):
@@ -152,6 +156,8 @@ class IncomingBrokerLink(BrokerLink):
         self._pulling: PullingLink | None = None
         #: What was accepted of each broker at which the domain's URLs lead, by its container id.
         self._memories: dict[str, AmqpMemory] = {}
+        #: When the other broker was asked what waits at the source, and what had passed then; until it answers.
+        self._asked: tuple[float, int] | None = None
 
     def check(self) -> None:
         """See `BrokerLink`."""
@@ -173,6 +179,26 @@ class IncomingBrokerLink(BrokerLink):
         if self.durable:
             return cast(AmqpMemory, self._operations.registry.memories.find(self._memory_name(peer)))
         return self._memories.setdefault(peer, LinkMemory())
+
+    def measure(self) -> RouteMeasure:
+        """See `PeerRoute`. The other broker is asked, and its answer is there in the next call."""
+        network, link, now = self._network, self._link, self._loop.time()
+        if network is None or link is None or self._pulling is None:
+            self._asked = None
+            self.lag.forget()
+            return RouteMeasure()
+        if self._asked is not None and link.available is not None:
+            at, passed = self._asked
+            self.lag.measure(at, passed + link.available, link.available)
+            self._asked = None
+        if self._asked is None:
+            link.available = None
+            if network.engine.ask_state(link):
+                self._asked = now, self.transfers
+                network.transport.flush_soon()
+        elif now - self._asked[0] > ANSWER_TIMEOUT:
+            self.lag.forget()  # not every broker answers
+        return RouteMeasure(self.lag.waiting, self.lag.behind(now, self.transfers))
 
     def _open_target(self) -> tuple[Publisher, Node]:
         publisher, node = open_target(self.definition, self._operations)

@@ -65,6 +65,7 @@ class LinkStatus:
         state: of the link.
         reason: why it is not up; empty if it is, or was not tried yet.
         since: when it came into this state, or had another reason, in seconds since 1970.
+        losses: times that it was up and then was not.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -76,6 +77,7 @@ class LinkStatus:
         self.state = PeerLinkState.CONNECTING
         self.reason = ""
         self.since = clock()
+        self.losses = 0
         self._clock = clock
 
     @property
@@ -96,6 +98,8 @@ class LinkStatus:
         state = TRANSITIONS.next(self.state, trigger)
         if (state, reason) == (self.state, self.reason):
             return False
+        if self.state is PeerLinkState.OPERATIONAL and state in (PeerLinkState.WAITING, PeerLinkState.FAILED):
+            self.losses += 1
         self.state, self.reason, self.since = state, reason, self._clock()
         return True
 

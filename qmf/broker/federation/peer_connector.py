@@ -125,6 +125,16 @@ class PeerConnector(abc.ABC):
         return self.status.state.value
 
     @property
+    def is_up(self) -> bool:
+        """See `PeerRoute`."""
+        return self.status.state is PeerLinkState.OPERATIONAL
+
+    @property
+    def losses(self) -> int:
+        """See `PeerRoute`."""
+        return self.status.losses
+
+    @property
     def reason(self) -> str:
         """See `PeerLink`."""
         return self.status.reason

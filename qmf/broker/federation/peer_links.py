@@ -12,11 +12,14 @@ from qmf.broker.federation.link_status import PeerLinkTrigger
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.peer_connector import LinkFailed, LinkServices, PeerConnector
 from qmf.broker.federation.peer_session import PeerSession
+from qmf.broker.federation.route_lag import RouteLag
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages, broker_id
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observer import ClientLink
+from qmf.broker.nodes.peer_routes import RouteEnds, RouteMeasure
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
+from qmf.broker.operations.peers import LinkDirection
 from qmf.broker.operations.policy import OperationRefused
 from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.network_connection import LinkOwner, NetworkConnection
@@ -32,7 +35,7 @@ CLOSE_TIMEOUT = 2.0
 
 
 class BrokerLink(PeerConnector, LinkOwner):
-    """A link to another broker from its creation to its deletion; a `PeerLink` for observers.
+    """A link to another broker from its creation to its deletion; a `PeerLink` and a `PeerRoute` for observers.
 
     It owns its connection, and its link on that.
 
@@ -40,6 +43,7 @@ class BrokerLink(PeerConnector, LinkOwner):
         definition: what was asked for.
         unforwarded: messages that it did not forward.
         nodes: of this broker, that it needs; known after `check`.
+        lag: how far it is behind.
     """
 
     #: See `ClientInfo`.
@@ -71,6 +75,9 @@ class BrokerLink(PeerConnector, LinkOwner):
         self._link: Link | None = None
         #: Number of the last attach of a link that can be resumed.
         self._attempt = 0
+        self.lag = RouteLag()
+        #: By the links that it had before.
+        self._transferred = 0
 
     # PeerLink
 
@@ -83,6 +90,34 @@ class BrokerLink(PeerConnector, LinkOwner):
     def fields(self) -> Mapping[str, object]:
         """See `PeerLink`."""
         return self.definition.fields
+
+    # PeerRoute
+
+    @property
+    def ends(self) -> RouteEnds:
+        """See `PeerRoute`."""
+        asked = self.definition
+        outgoing = asked.direction is LinkDirection.OUTGOING
+        return RouteEnds(self.name, outgoing, asked.source, asked.target, asked.key)
+
+    @property
+    def peer_id(self) -> str:
+        """See `PeerRoute`."""
+        return "" if self._network is None else broker_id(self._network.peer.container)
+
+    @property
+    def transfers(self) -> int:
+        """See `PeerRoute`."""
+        return self._transferred + (0 if self._end is None else self._end.transfers)
+
+    @property
+    def count_unforwarded(self) -> int:
+        """See `PeerRoute`."""
+        return self.unforwarded.count
+
+    @abc.abstractmethod
+    def measure(self) -> RouteMeasure:
+        """See `PeerRoute`."""
 
     # Beginning and end
 
@@ -149,6 +184,11 @@ class BrokerLink(PeerConnector, LinkOwner):
         super().lose(failure)
         self._link = None
         self._refuse(failure)
+
+    def _let_go(self) -> None:
+        if self._end is not None:
+            self._transferred += self._end.transfers
+        super()._let_go()
 
     # LinkOwner
 

@@ -107,6 +107,7 @@ class BrokerRoutes:
         bridge = self._bridges.get(name)
         if bridge is None:
             raise FederationError(f"No such bridge: {name}")
+        self._registry.observer.on_route_deleted(bridge)
         self._registry.observer.on_bridge_deleted(bridge)
         del self._bridges[name]
         if self._watcher is not None and isinstance(bridge, PullBridge):
@@ -188,6 +189,7 @@ class BrokerRoutes:
         if isinstance(bridge, PullBridge) and bridge.bridge.dynamic:
             self._watch(bridge)
         self._registry.observer.on_bridge_declared(bridge)
+        self._registry.observer.on_route_declared(bridge)
         if self._started:
             bridge.start()
 

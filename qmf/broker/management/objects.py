@@ -21,6 +21,7 @@ from qmf.broker.management.node_objects import (
     ManagedVhost,
 )
 from qmf.broker.management.peer_objects import ManagedBridge, ManagedDomain, ManagedLink
+from qmf.broker.management.route_objects import ManagedRoute
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic, ManagedTopicPolicy
@@ -36,6 +37,7 @@ from qmf.broker.nodes.observer import (
     PeerDomain,
     PeerLink,
 )
+from qmf.broker.nodes.peer_routes import PeerRoute
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic
 from qmf.broker.operations.operations import Operations
@@ -103,6 +105,7 @@ class ObjectPublisher(BrokerObserver):
         self._domains: SampledObjects[PeerDomain, ManagedDomain] = SampledObjects(agent)
         self._peer_links: SampledObjects[PeerLink, ManagedLink] = SampledObjects(agent)
         self._bridges: SampledObjects[PeerBridge, ManagedBridge] = SampledObjects(agent)
+        self._routes: SampledObjects[PeerRoute, ManagedRoute] = SampledObjects(agent)
         self._topics: SampledObjects[Topic, ManagedTopic] = SampledObjects(agent)
         self._queue_policies: SampledObjects[NodePolicy, ManagedQueuePolicy] = SampledObjects(agent)
         self._topic_policies: SampledObjects[NodePolicy, ManagedTopicPolicy] = SampledObjects(agent)
@@ -122,6 +125,7 @@ class ObjectPublisher(BrokerObserver):
         sampler.add("Incoming", self._incoming.sample)
         sampler.add("Outgoing", self._outgoing.sample)
         sampler.add("Link", self._peer_links.sample)
+        sampler.add("Route", self._routes.sample)
 
     def publish_existing(self, process: ProcessControl | None, setup: BrokerSetup) -> None:
         """Add objects for what exists from the start. Called once, before all other methods.
@@ -134,6 +138,7 @@ class ObjectPublisher(BrokerObserver):
         system = ManagedSystem(setup.system_id)
         broker = ManagedBroker(system, registry, process, setup, self._administration)
         vhost = self._vhost = ManagedVhost(broker, sstr(setup.tag))
+        self._tag = setup.tag
         self._systems.add("", system)
         self._memories.add("", ManagedMemory(BROKER))
         self._brokers.add("", broker)
@@ -168,6 +173,8 @@ class ObjectPublisher(BrokerObserver):
                 self.on_link_declared(link)
             for bridge in self._federation.bridges:
                 self.on_bridge_declared(bridge)
+            for route in self._federation.routes:
+                self.on_route_declared(route)
 
     def connection(self, client: ClientSession) -> ManagedConnection | None:
         """The object of a client's connection, if there is one."""
@@ -269,6 +276,14 @@ class ObjectPublisher(BrokerObserver):
         self._bridges.remove(bridge)
         if (link := self._peer_links.get(bridge.link)) is not None:
             link.bridges.discard(bridge)
+
+    def on_route_declared(self, route: PeerRoute) -> None:
+        """See `BrokerObserver`."""
+        self._routes.add(route, ManagedRoute(self._tag, route), sstr(f"{route.ends.link},{route.name}"))
+
+    def on_route_deleted(self, route: PeerRoute) -> None:
+        """See `BrokerObserver`."""
+        self._routes.remove(route)
 
     def on_attached(self, client: ClientSession, link: ClientLink) -> None:
         """See `BrokerObserver`."""

@@ -18,6 +18,7 @@ from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.counters import ExchangeCounters
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
+from qmf.broker.nodes.peer_routes import PeerRoute
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, Topic
 from qmf.broker.refusal import Reason
@@ -516,6 +517,12 @@ class BrokerObserver:
             address: to which it was sent.
             reason: for people.
         """
+
+    def on_route_declared(self, route: PeerRoute) -> None:
+        """A link that transfers messages, or a bridge, was created; reported after it was as what it is."""
+
+    def on_route_deleted(self, route: PeerRoute) -> None:
+        """Such a link or bridge is about to be deleted."""
 
     def on_redirected(self, source: Queue, target: Queue) -> None:
         """New messages of a queue go to another one."""

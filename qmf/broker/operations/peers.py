@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from qmf.broker.nodes.observer import MessageRelay, PeerBridge, PeerDomain, PeerLink
+from qmf.broker.nodes.peer_routes import PeerRoute
 from qmf.broker.operations.principal import Principal
 
 #: Transports of links for routes, and whether they stand for TLS.
@@ -91,6 +92,10 @@ class Federation(Protocol):
     @property
     def bridges(self) -> Collection[PeerBridge]:
         """All routes on them."""
+
+    @property
+    def routes(self) -> Collection[PeerRoute]:
+        """All links that transfer messages, and all bridges."""
 
     def add_route_link(
         self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool

@@ -168,6 +168,12 @@ class Agent:
         return self.info.epoch
 
     @property
+    def path(self) -> tuple[str, ...]:
+        """Ids of the brokers between the connected one and the agent, the connected one's neighbour first; the last
+        one is that which the agent is connected to. Empty if that is the connected one."""
+        return self.info.path[::-1]
+
+    @property
     def knows_schema_queries(self) -> bool:
         """True when it answers QMFv2 schema queries and predicates."""
         return self.info.capability >= 1

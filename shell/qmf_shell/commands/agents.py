@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from qmf.views.cells import Duration
+from qmf.views.agents import path_text
+from qmf.views.cells import Cell, Duration
 from qmf.views.text import plural
 from qmf_shell.parsing.command import BoundArguments, Command
 from qmf_shell.results.result import Role, Table, TableColumn
@@ -17,13 +18,14 @@ _COLUMNS = (
     TableColumn("Heartbeat", Role.NUMBER),
     TableColumn("Broker", Role.FAINT, shortens=True),
 )
+_VIA = TableColumn("Via", Role.FAINT, shortens=True)
 
 
 def run(context: Context, args: BoundArguments) -> Table:
     """List the agents."""
     del args
     agents = context.agents()
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             agent.name,
             agent.vendor,
@@ -35,13 +37,20 @@ def run(context: Context, args: BoundArguments) -> Table:
         )
         for agent in agents
     )
-    return Table(_COLUMNS, rows, title=plural(len(agents), "agent"), empty="No agent has answered yet.")
+    columns: tuple[TableColumn, ...] = _COLUMNS
+    if any(agent.path for agent in agents):  # most buses are those of one broker
+        columns = (*_COLUMNS, _VIA)
+        rows = tuple((*row, path_text(agent.path)) for row, agent in zip(rows, agents, strict=True))
+    return Table(columns, rows, title=plural(len(agents), "agent"), empty="No agent has answered yet.")
 
 
 AGENTS = Command(
     name="agents",
     usage=("agents",),
     summary="List the agents",
-    help=("Epoch counts the starts of an agent; Heartbeat is the interval between its heartbeats.",),
+    help=(
+        "Epoch counts the starts of an agent; Heartbeat is the interval between its heartbeats. If there are agents "
+        "behind other brokers, Via names the brokers by which they are reached, the nearest one first.",
+    ),
     handler=run,
 )

@@ -34,6 +34,7 @@ class AgentRecord:
         heartbeat: seconds between heartbeats; 0 if it does not send them.
         broker: URL of the broker that it is on.
         seen: when its last heartbeat was received, by our clock, in nanoseconds since 1970; 0 if unknown.
+        path: ids of the brokers behind `broker` by which it is reached, the nearest one first.
     """
 
     name: str
@@ -44,12 +45,15 @@ class AgentRecord:
     heartbeat: float
     broker: str
     seen: int = attrs.field(default=0, eq=False)
+    path: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, agent: Agent, url: str, seen: int = 0) -> Self:
         """An agent as the console knows it, at the broker with this URL; `seen` as the attribute."""
         interval = agent.info.heartbeat_interval
-        return cls(agent.name, agent.vendor, agent.product, agent.instance, agent.epoch, interval, url, seen)
+        return cls(
+            agent.name, agent.vendor, agent.product, agent.instance, agent.epoch, interval, url, seen, agent.path
+        )
 
 
 @attrs.frozen

@@ -42,6 +42,9 @@ async def test_a_console_sees_an_agent_behind_another_broker() -> None:
             await until(lambda: True)
         (found,) = await client.objects(remote.Process)
         assert (found.pid, found.name) == (7, "till")
+        (known,) = [item for item in client.agents if item.name == agent.name]
+        assert known.path == (middle.federation.tag, far.federation.tag)
+        assert [item.path for item in client.agents if item.is_broker] == [()]
         assert client.broker is not None
         assert str(near.port) in client.broker.name  # not that of the brokers behind it
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.session.backend import ConnectionStatus
@@ -32,6 +33,15 @@ def test_agents(context: Context) -> None:
     assert head.split() == ["Agent", "Vendor", "Product", "Instance", "Epoch", "Heartbeat", "Broker"]
     assert first.split() == [ALPHA, "example.org", "host", "alpha", "1", "10s", "amqp://127.0.0.1:5672"]
     assert second.split()[0] == BETA
+
+
+def test_agents_behind_other_brokers(context: Context, backend: FakeBackend) -> None:
+    far = attrs.evolve(backend.known_agents[1], path=("middle", "far"))
+    backend.known_agents = [backend.known_agents[0], far]
+    _, head, _, first, second = printed(context, "agents")
+    assert head.split()[-1] == "Via"
+    assert first.split()[-1].startswith("amqp://")
+    assert second.endswith("middle > far")
 
 
 def test_no_agents(context: Context, backend: FakeBackend) -> None:

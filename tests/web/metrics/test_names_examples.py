@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from qmf.models.broker.schema import SCHEMA
+from qmf.models.federation.schema import SCHEMA as FEDERATION
 from qmf.web.metrics.names import families_of
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -19,7 +20,8 @@ RULES = EXAMPLES / "prometheus-broker.rules.yml"
 DASHBOARD = EXAMPLES / "grafana-broker.json"
 
 #: Series of the broker's classes, and of the server itself.
-SERIES = {family.series for item in SCHEMA.classes for family in families_of(item)} | {
+CLASSES = (*SCHEMA.classes, *FEDERATION.classes)
+SERIES = {family.series for item in CLASSES for family in families_of(item)} | {
     "qmf_web_connected",
     "qmf_agent_heard_timestamp_seconds",
 }
@@ -49,6 +51,11 @@ def test_the_rules_are_of_series_that_there_are() -> None:
     names = used(RULES.read_text(encoding="utf-8"))
     assert len(names) > 5
     assert names <= SERIES
+
+
+def test_routes_have_state_rate_lag_and_errors() -> None:
+    wanted = {"up", "transfers_messages_total", "backlog_messages", "behind_seconds", "losses_total"}
+    assert {f"qmf_federation_route_{name}" for name in wanted} <= SERIES
 
 
 def test_the_dashboard_is_of_series_that_there_are() -> None:

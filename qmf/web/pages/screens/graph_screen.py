@@ -9,6 +9,7 @@ import attrs
 from nicegui import ui
 from nicegui.events import EChartPointClickEventArguments
 
+from qmf.views.broker_fields import FEDERATION_PACKAGE, ROUTE
 from qmf.views.text import clean, plural
 from qmf.web.pages.live.references import find_object
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
@@ -27,13 +28,15 @@ async def graph_screen(visit: OpenPage, url: GraphUrl) -> None:
     """Build the graph."""
     site = visit.site
     finder = visit.references()
+    if url.root is None:
+        visit.follow_class(FEDERATION_PACKAGE, ROUTE)
     root = None if url.root is None else await find_object(site, url.root)
     name = "" if url.root is None else object_title(root) if root is not None else clean(url.root.object_name)
     title = f"Graph of {name}" if name else "Graph"
     desc = (
         "What it refers to, and what refers to it."
         if name
-        else "Agents, their classes, and how these refer to each other."
+        else "Agents, their classes, how these refer to each other, and the routes between brokers."
     )
     current = url
     shown: Graph | None = None

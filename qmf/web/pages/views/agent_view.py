@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import attrs
 
 from qmf.schema import ClassKey, Kind
+from qmf.views.agents import path_text
 from qmf.views.text import clean, one_line
 from qmf.web.pages.live.catalogue import ClassSummary
 from qmf.web.pages.live.presence import AgentPresence
@@ -44,6 +45,7 @@ def agent_facts(presence: AgentPresence, now: float) -> list[tuple[str, str]]:
         ("Product", clean(info.product) or ABSENT),
         ("Instance", clean(info.instance) or ABSENT),
         ("Start number", str(info.epoch) if info.epoch else ABSENT),
+        ("Reached by", path_text(presence.agent.path) or "the connected broker"),
         (
             "Last heartbeat",
             heard_text(now - presence.heartbeat, stale=bool(presence.cut)) if presence.heartbeat else ABSENT,

@@ -12,6 +12,7 @@ from qmf.views.objects import field_value
 from qmf.views.text import clean
 from qmf.views.units import plural_unit
 from qmf.web.pages.views.queue_columns import queue_columns
+from qmf.web.pages.views.route_columns import route_columns
 from qmf.web.pages.views.value_columns import RATE, PageColumn, rate_column
 from qmf.web.pages.views.value_texts import object_title
 
@@ -36,6 +37,7 @@ def columns_of(schemas: Sequence[ClassSchema]) -> dict[str, PageColumn]:
             found.setdefault(column.name, column)
     for column in queue_columns(schemas):
         found.setdefault(column.name, column)
+    found |= {column.name: column for column in route_columns(schemas, found)}
     for name in ("agent", "updated", "created"):
         found.setdefault(name, _column(COMMON_FIELDS[name], name.capitalize()))
     return found
@@ -51,7 +53,7 @@ def default_columns(
         schemas: its versions.
         objects: some of its objects.
     """
-    chosen = ["index", *(column.name for column in queue_columns(schemas))]
+    chosen = ["index", *(column.name for column in (*queue_columns(schemas), *route_columns(schemas, columns)))]
     if len(chosen) == 1:
         chosen += _important(columns, schemas, objects)
     if len({obj.agent for obj in objects}) > 1:

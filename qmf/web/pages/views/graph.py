@@ -1,12 +1,14 @@
-"""Graphs: agents with their classes, or an object with those that it refers to and that refer to it."""
+"""Graphs: agents with their classes, brokers with their routes, or an object with those that it refers to and that
+refer to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 
 import attrs
 
 from qmf.schema import ClassSchema, Kind
+from qmf.views.broker_fields import FEDERATION_PACKAGE, ROUTE
 from qmf.views.objects import ObjectView
 from qmf.views.references import reference_members, references
 from qmf.views.text import clean
@@ -24,6 +26,8 @@ MOST_NODES = 150
 MOST_AGENTS = 75
 #: References to one object that are followed at most.
 MOST_REFERRERS = 40
+#: Kinds of nodes that are programs.
+_PROGRAMS = ("agent", "broker")
 
 
 @attrs.frozen
@@ -66,7 +70,8 @@ class Graph:
 
 
 def bus_graph(site: SharedState) -> Graph:
-    """The agents, the classes of which they have objects, and which classes refer to each other."""
+    """The agents, the classes of which they have objects, which classes refer to each other, and the routes between
+    brokers, if somebody follows these."""
     agents = [_agent_node(presence.agent.name) for presence in site.agents.all() if not presence.gone]
     summaries = [item for item in site.catalogue.classes() if item.kind is Kind.DATA]
     populated = [item for item in summaries if _counts(item)]
@@ -77,9 +82,49 @@ def bus_graph(site: SharedState) -> Graph:
         *(edge for item in shown_classes for edge in _count_edges(item)),
         *(edge for item in summaries for edge in _reference_edges(item)),
     ]
+    routes = site.followed_class(FEDERATION_PACKAGE, ROUTE)
+    brokers, routed = route_graph(() if routes is None else list(routes.views()), nodes)
+    nodes |= brokers
+    edges += routed
     known = [edge for edge in dict.fromkeys(edges) if edge.source in nodes and edge.target in nodes]
     left_out = len(agents) - len(shown_agents) + len(populated) - len(shown_classes)
     return Graph(tuple(nodes.values()), tuple(known), left_out)
+
+
+def route_graph(routes: Sequence[ObjectView], agents: Container[str]) -> tuple[dict[str, GraphNode], list[GraphEdge]]:
+    """The routes between brokers as arrows, in the direction of their messages; and the brokers without an agent here.
+
+    Args:
+        routes: as objects.
+        agents: keys of nodes for agents. A broker with one is that node.
+    """
+    own = {_text(item, "broker"): f"agent {item.identity.key.agent_name}" for item in routes}
+    brokers: dict[str, GraphNode] = {}
+    edges: list[GraphEdge] = []
+    for item in routes:
+        here = f"agent {item.identity.key.agent_name}"
+        place_of_peer = _text(item, "place")
+        there = own.get(_text(item, "peer"), "")
+        if there not in agents:
+            there = f"broker {_text(item, 'peer') or place_of_peer}"
+            brokers.setdefault(there, GraphNode(there, clean(place_of_peer), "broker"))
+        ends = (here, there) if item.values.get("outgoing") else (there, here)
+        edges.append(GraphEdge(*ends, _route_label(item)))
+    return brokers, edges
+
+
+def _text(obj: ObjectView, name: str) -> str:
+    return str(obj.values.get(name) or "")
+
+
+def _route_label(route: ObjectView) -> str:
+    """What goes over a route, and how it is if not everything is well."""
+    source, target, key = (_text(route, name) for name in ("source", "target", "key"))
+    words = [source, "<dynamic>" if route.values.get("dynamic") else key, f"to {target}" if target != source else ""]
+    words.append("" if route.values.get("up") else f"({_text(route, 'state')})")
+    backlog = route.values.get("backlog")
+    words.append(f"({backlog:,} wait)" if isinstance(backlog, int) and backlog else "")
+    return clean(" ".join(filter(None, words)))
 
 
 def _agent_node(name: str) -> GraphNode:
@@ -197,8 +242,8 @@ def echart_options(graph: Graph, *, dark: bool, arrange: bool = True) -> dict[st
                         "id": node.key,
                         "name": node.label,
                         "category": categories.index(node.category),
-                        "symbolSize": 26 if node.root else 18 if node.category == "agent" else 12,
-                        "symbol": "roundRect" if node.category == "agent" else "circle",
+                        "symbolSize": 26 if node.root else 18 if node.category in _PROGRAMS else 12,
+                        "symbol": "roundRect" if node.category in _PROGRAMS else "circle",
                         "href": node.href,
                     }
                     for node in graph.nodes

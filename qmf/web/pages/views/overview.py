@@ -8,7 +8,7 @@ import attrs
 
 from qmf.console.aio import StillFindingAgents
 from qmf.schema import Kind, Severity
-from qmf.views.agents import AgentHealth
+from qmf.views.agents import AgentHealth, path_text
 from qmf.views.events import severity_name
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean, plural
@@ -100,6 +100,8 @@ def agent_row(presence: AgentPresence, objects: int | None, now: float) -> Agent
     agent = presence.agent
     interval = agent.info.heartbeat_interval
     notes = []
+    if agent.path:
+        notes.append(f"by {path_text(agent.path)}")
     if presence.restarts:
         notes.append(f"restarted {plural(presence.restarts, 'time')}")
     if presence.gone:

@@ -1,0 +1,100 @@
+"""What observers see of routes: what transfers messages between this broker and another one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Protocol
+
+import attrs
+
+
+@attrs.frozen
+class RouteEnds:
+    """Where the messages of a route come from and go to.
+
+    Attributes:
+        link: name of the link that it is, or is on.
+        outgoing: they leave this broker.
+        source, target: names of the nodes.
+        key: binding key of an exchange as source, or subjects of a queue; empty for all.
+        dynamic: what is bound at this broker says which are forwarded.
+    """
+
+    link: str
+    outgoing: bool
+    source: str
+    target: str
+    key: str
+    dynamic: bool = False
+
+
+@attrs.frozen
+class RouteMeasure:
+    """How far a route is behind.
+
+    Attributes:
+        waiting: messages at its source; None if that is not known.
+        behind: seconds that the oldest of them has waited, as far as was measured; 0 if none waits.
+    """
+
+    waiting: int | None = None
+    behind: float = 0.0
+
+
+class PeerRoute(Hashable, Protocol):
+    """An incoming or outgoing link, or a bridge, whether or not it is up. Compared by identity."""
+
+    @property
+    def name(self) -> str:
+        """Name of the link or the bridge."""
+
+    @property
+    def kind(self) -> str:
+        """Of which type consoles create it."""
+
+    @property
+    def durable(self) -> bool:
+        """It is there again after a restart."""
+
+    @property
+    def ends(self) -> RouteEnds:
+        """Where its messages come from and go to."""
+
+    @property
+    def place(self) -> tuple[str, int, bool]:
+        """Host and port of the other broker, and whether with TLS."""
+
+    @property
+    def peer_id(self) -> str:
+        """Id of the other broker in traces; empty while it is not known."""
+
+    @property
+    def state_name(self) -> str:
+        """Its state, in qpidd's words."""
+
+    @property
+    def is_up(self) -> bool:
+        """Messages pass."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is not up, or what it lacks; empty if all is well."""
+
+    @property
+    def since(self) -> float:
+        """When it came into this state, in seconds since 1970."""
+
+    @property
+    def losses(self) -> int:
+        """Times that it was up and then was not."""
+
+    @property
+    def transfers(self) -> int:
+        """Messages transferred, repeated ones included, over all of its connections."""
+
+    @property
+    def count_unforwarded(self) -> int:
+        """Messages that it has not forwarded, since they would go in a circle."""
+
+    def measure(self) -> RouteMeasure:
+        """How far it is behind; of a source at the other broker, as that has answered to the last call."""
