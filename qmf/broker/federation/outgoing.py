@@ -17,7 +17,6 @@ from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observer import ClientLink
-from qmf.broker.nodes.peer_routes import RouteMeasure
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.sections import place_for_annotations
 from qmf.broker.nodes.traces import add_to_trace, trace_section
@@ -165,15 +164,6 @@ class OutgoingBrokerLink(BrokerLink):
         pushing, self._suspended = self._suspended, None
         if pushing is not None:
             self._give_back(pushing)
-
-    def measure(self) -> RouteMeasure:
-        """See `PeerRoute`. Its source is here."""
-        queue = next((node for node in self.nodes[::-1] if isinstance(node, Queue)), None)
-        if queue is None:
-            return RouteMeasure()
-        come, waiting, now = queue.counters.enqueues, queue.contents.depth.count, self._loop.time()
-        self.lag.measure(now, come, waiting)
-        return RouteMeasure(waiting, self.lag.behind(now, come - waiting))
 
     def _open_source(self) -> tuple[ConsumeGrant, Callable[[Message], bool] | None]:
         grant, node, selector = self._source.open(self._suspended)

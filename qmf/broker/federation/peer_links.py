@@ -115,9 +115,14 @@ class BrokerLink(PeerConnector, LinkOwner):
         """See `PeerRoute`."""
         return self.unforwarded.count
 
-    @abc.abstractmethod
     def measure(self) -> RouteMeasure:
-        """See `PeerRoute`."""
+        """See `PeerRoute`; of a source at this broker."""
+        queue = next((node for node in self.nodes[::-1] if isinstance(node, Queue)), None)
+        if queue is None:
+            return RouteMeasure()
+        come, waiting, now = queue.counters.enqueues, queue.contents.depth.count, self._loop.time()
+        self.lag.measure(now, come, waiting)
+        return RouteMeasure(waiting, self.lag.behind(now, come - waiting))
 
     # Beginning and end
 

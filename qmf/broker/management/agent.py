@@ -15,7 +15,6 @@ from qmf.broker.management.callers import current_principal, decide
 from qmf.broker.management.events import EVENTS, OWN_EVENTS, EventPublisher
 from qmf.broker.management.forwarding_objects import ForwardingPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
-from qmf.broker.management.route_objects import CLASSES as ROUTE_CLASSES
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.values import clip
@@ -72,7 +71,7 @@ class ManagementAgent:
             access=self._access,
             clock=SamplingClock(self._sampler),
         )
-        self._agent.register(*CLASSES, *ROUTE_CLASSES, *EVENTS, *(OWN_EVENTS if setup.revokes else ()))
+        self._agent.register(*CLASSES, *EVENTS, *(OWN_EVENTS if setup.revokes else ()))
         if setup.access is not None:
             # Imported here, so that a broker without access control does not load it.
             from qmf.broker.management import access_object, acl_object

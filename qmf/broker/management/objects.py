@@ -21,7 +21,6 @@ from qmf.broker.management.node_objects import (
     ManagedVhost,
 )
 from qmf.broker.management.peer_objects import ManagedBridge, ManagedDomain, ManagedLink
-from qmf.broker.management.route_objects import ManagedRoute
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic, ManagedTopicPolicy
@@ -105,7 +104,7 @@ class ObjectPublisher(BrokerObserver):
         self._domains: SampledObjects[PeerDomain, ManagedDomain] = SampledObjects(agent)
         self._peer_links: SampledObjects[PeerLink, ManagedLink] = SampledObjects(agent)
         self._bridges: SampledObjects[PeerBridge, ManagedBridge] = SampledObjects(agent)
-        self._routes: SampledObjects[PeerRoute, ManagedRoute] = SampledObjects(agent)
+        self._routes: SampledObjects[PeerRoute, SampledObject] = SampledObjects(agent)
         self._topics: SampledObjects[Topic, ManagedTopic] = SampledObjects(agent)
         self._queue_policies: SampledObjects[NodePolicy, ManagedQueuePolicy] = SampledObjects(agent)
         self._topic_policies: SampledObjects[NodePolicy, ManagedTopicPolicy] = SampledObjects(agent)
@@ -279,6 +278,9 @@ class ObjectPublisher(BrokerObserver):
 
     def on_route_declared(self, route: PeerRoute) -> None:
         """See `BrokerObserver`."""
+        # Imported here, so that a broker without routes does not load it. Consoles see the class with the first one.
+        from qmf.broker.management.route_objects import ManagedRoute
+
         self._routes.add(route, ManagedRoute(self._tag, route), sstr(f"{route.ends.link},{route.name}"))
 
     def on_route_deleted(self, route: PeerRoute) -> None:

@@ -7,9 +7,6 @@ from qmf.broker.management.values import lstr, sstr
 from qmf.broker.nodes.peer_routes import PeerRoute
 from qmf.models.federation import agent as model
 
-#: What agents of brokers publish.
-CLASSES = (model.Route,)
-
 _NS = 1_000_000_000
 
 
