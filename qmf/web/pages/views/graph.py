@@ -82,13 +82,17 @@ def bus_graph(site: SharedState) -> Graph:
         *(edge for item in shown_classes for edge in _count_edges(item)),
         *(edge for item in summaries for edge in _reference_edges(item)),
     ]
-    routes = site.followed_class(FEDERATION_PACKAGE, ROUTE)
-    brokers, routed = route_graph(() if routes is None else list(routes.views()), nodes)
+    brokers, routed = route_graph(_followed_routes(site), nodes)
     nodes |= brokers
     edges += routed
     known = [edge for edge in dict.fromkeys(edges) if edge.source in nodes and edge.target in nodes]
     left_out = len(agents) - len(shown_agents) + len(populated) - len(shown_classes)
     return Graph(tuple(nodes.values()), tuple(known), left_out)
+
+
+def _followed_routes(site: SharedState) -> list[ObjectView]:
+    routes = site.followed_class(FEDERATION_PACKAGE, ROUTE)
+    return [] if routes is None else list(routes.views())
 
 
 def route_graph(routes: Sequence[ObjectView], agents: Container[str]) -> tuple[dict[str, GraphNode], list[GraphEdge]]:
