@@ -129,7 +129,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
         #: Until messages of `accept_later` are accepted.
         self._accept_timer: asyncio.TimerHandle | None = None
         self._paused = False
-        self._buffer = bytearray(MIN_READ_BUFFER)
+        #: A view, since asyncio's TLS writes to slices of it, and a slice of a bytearray would be a copy.
+        self._buffer = memoryview(bytearray(MIN_READ_BUFFER))
         #: True while events are handled: the output that they cause is written afterwards.
         self._dispatching = False
         self._flush_requested = False
@@ -169,8 +170,15 @@ class AmqpTransport(asyncio.BufferedProtocol):
             action()
         finally:
             self._dispatching = False
-        if not self._flush_requested:
+        if self._flush_requested:
+            self.write_now()
+        else:
             self._end_turn()
+
+    def write_now(self) -> None:
+        """Write what actions on the engine have caused at once, not at the end of the turn."""
+        if self._dispatching:
+            self._flush_requested = True
             return
         if self._scheduled is not None:
             self._scheduled.cancel()
@@ -324,16 +332,19 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """See asyncio."""
-        # A view, since asyncio's TLS writes to slices of it, and a slice of a bytearray would be a copy.
-        return memoryview(self._buffer)
+        return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """See asyncio."""
         buffer = self._buffer
         self.octets_in += nbytes
-        self.engine.feed(memoryview(buffer)[:nbytes])
+        self._dispatching = True
+        try:
+            self.engine.feed(buffer[:nbytes])
+        finally:
+            self._dispatching = False
         if nbytes == len(buffer) < MAX_READ_BUFFER:
-            self._buffer = bytearray(2 * nbytes)
+            self._buffer = memoryview(bytearray(2 * nbytes))
         self._dispatch()
         self._flush()
         if self.engine.events:  # proton detects some errors, failed authentication among them, only when it writes
@@ -417,7 +428,9 @@ class AmqpTransport(asyncio.BufferedProtocol):
         happened = self._flush_requested = False
         self._dispatching = True
         try:
-            while self._transport is not None and (event := self.engine.next_batch()) is not None:
+            events = self.engine.events
+            while events and self._transport is not None:
+                event = events.popleft()
                 happened = True
                 self._owner.on_event(event)
                 if type(event) is ConnectionOpened:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from qmf.codec.message import IdForm, Section, split_message
+from qmf.messaging.addresses import Address
 from qmf.messaging.content_types import ContentReader, ContentWriter
 from qmf.messaging.contents import (
     FormattedData,
@@ -66,6 +67,8 @@ class MessageEncoder:
         #: `durable` of messages that do not say, and by the class of the content what comes before its type and size in
         #: a message without properties; together, because another thread may replace them.
         self._defaults: tuple[bool | None, dict[type, bytes]] = (None, {})
+        #: Of the last message with a correlation id: where its answer goes, and all that such messages have in common.
+        self._form: tuple[Address | None, bool | None, IdForm | None] = (None, None, None)
 
     @property
     def durable(self) -> bool | None:
@@ -93,15 +96,29 @@ class MessageEncoder:
             return encode(message, self._subject, self._to, durable=durable, lists_as_data=self.lists_as_data)
         try:
             data: bytes = content if kind is bytes else content.encode()
-            if _is_plain(message, durable):
+            if not _is_plain(message, durable):
+                head = encode_leading(message, self._subject, self._to, durable, None) + _CODES[kind][3]
+            elif message.correlation_id is None and message._reply_to is None:
                 head = heads.get(kind) or self._learn(kind, durable, heads)
             else:
-                head = encode_leading(message, self._subject, self._to, durable, None) + _CODES[kind][3]
+                head = self._encode_request(message, durable) + _CODES[kind][3]
         except (ValueError, TypeError, OverflowError, EncodeError):  # it is raised there; lone surrogates are sent
             return encode(message, self._subject, self._to, durable=durable)
         if (size := len(data)) <= _SHORT:
             return head + _SIZES[kind][size] + data
         return b"".join((head, _LONG_CODES[kind], size.to_bytes(4), data))
+
+    def _encode_request(self, message: Message, durable: bool | None) -> bytes:
+        """The leading sections of a message that has a correlation id, a place for its answer, and nothing else."""
+        id, reply_to = message.correlation_id, message._reply_to
+        if type(id) is not str or len(id) > _SHORT or not id.isascii():
+            return encode_leading(message, self._subject, self._to, durable, None)
+        known_reply_to, known_durable, form = self._form
+        if form is None or reply_to is not known_reply_to or durable is not known_durable:
+            head = encode_leading(message, self._subject, self._to, durable, None)
+            self._form = reply_to, durable, IdForm.of(head)
+            return head
+        return form.join(id)
 
     def _learn(self, kind: type, durable: bool | None, heads: dict[type, bytes]) -> bytes:
         head = heads[kind] = encode(Message(kind()), self._subject, self._to, durable=durable)[:-2]
@@ -109,14 +126,14 @@ class MessageEncoder:
 
 
 def _is_plain(message: Message, durable: bool | None) -> bool:
-    """Whether a message without properties of the application has content alone, and is as durable as others."""
+    """Whether a message without properties of the application has nothing but content, a correlation id and a place
+    for its answer, and is as durable as others.
+    """
     return (
         message.id is None
-        and message.correlation_id is None
         and message.subject is None
         and message.to is None
         and message.user_id is None
-        and message._reply_to is None
         and (message.durable is None or (durable is True and message.durable is True))
         and message.priority is None
         and message.ttl is None

@@ -191,7 +191,7 @@ class Session(SessionBase, Closable):
         """Report what became of fetched messages; see `qmf.messaging.aio.Session.acknowledge`."""
         self.check_closed()
         if sync:
-            self._loop.run(self._core.acknowledge(message, disposition, sync, timeout))
+            self._loop.run(self._core.acknowledge(message, disposition, timeout))
             return
         deliveries = self._core.take(message, disposition)
         self._loop.call_soon(functools.partial(self._core.settle, deliveries, disposition, confirm=False))
@@ -228,7 +228,7 @@ class Sender(SenderBase, Closable, Generic[ContentT]):
         super().__init__(core)
         self.session = session
         self._loop = loop
-        self._wakeup = Wakeup(loop, functools.partial(core.perform, core.on_credit))
+        self._wakeup = Wakeup(loop, core.send_posted)
 
     def send(self, object: Message[ContentT] | ContentT, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message; see `qmf.messaging.aio.Sender.send`."""

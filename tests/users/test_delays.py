@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from qmf.broker.logins import FREE_FAILURES
 from qmf.broker.protocols.amqp.sasl import SaslServer
-from qmf.bus.engine.engine import NotAuthenticated
 from qmf.bus.engine.sasl_frames import SASL_HEADER, init_frame
+from qmf.bus.engine.security_layer import NotAuthenticated
 from qmf.sasl.channel import Channel
 from qmf.sasl.server import Authenticator
 from qmf.users.delays import FORGET, MAX_CLIENTS, MAX_DELAY, FailureDelays

@@ -256,7 +256,7 @@ class NetworkConnection:
 
     def set_owner(self, link: Link, owner: LinkOwner) -> None:
         """Pass the events of a link to its owner from now on."""
-        self._owners[link] = owner
+        self._owners[link] = link.direct = owner
         if link.is_sender:
             self._senders[link] = owner
 
@@ -264,6 +264,7 @@ class NetworkConnection:
         """Stop passing the events of a link."""
         self._owners.pop(link, None)
         self._senders.pop(link, None)
+        link.direct = None
 
     def set_session_owner(self, session: EngineSession, on_ended: Callable[[str, str], None]) -> None:
         """Call `on_ended` with condition and description when the broker ends a session."""

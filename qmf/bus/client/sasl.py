@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf.bus.engine.engine import NotAuthenticated, UnknownProtocol
 from qmf.bus.engine.sasl_frames import (
     CHALLENGE,
     MECHANISMS,
@@ -18,6 +17,7 @@ from qmf.bus.engine.sasl_frames import (
     init_frame,
     response_frame,
 )
+from qmf.bus.engine.security_layer import NotAuthenticated, UnknownProtocol
 from qmf.sasl.channel import Channel
 from qmf.sasl.client import NoMechanism, SaslCredentials, choose_mechanism
 from qmf.sasl.gssapi import GssapiClient

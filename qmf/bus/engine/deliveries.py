@@ -43,6 +43,7 @@ from qmf.bus.frames.performatives import PADDED_TAG, TAG
 _ACCEPTED = STATES[Outcome.ACCEPTED]
 #: One of each is created for every message; they take all fields, in their order.
 _delivery, _outcome_received = fast_constructor(Delivery), fast_constructor(OutcomeReceived)
+_delivery_batch, _accepted_batch = fast_constructor(DeliveryBatch), fast_constructor(AcceptedBatch)
 
 #: Transfers up to this size are read through one buffer per engine; larger ones get a buffer of their own.
 _BUFFER = 16 * 1024
@@ -213,11 +214,12 @@ class Deliveries:
         """What a delivery is in the dictionaries of links: its address for the compiled functions, else itself."""
         return delivery if self._native is None else number_of(delivery)
 
-    def on_batches(self, batches: Sequence[Batch]) -> None:
+    def on_batches(self, batches: Sequence[Batch], *, direct: bool = False) -> None:
         """Simple messages, outcomes and credit were read by the compiled functions.
 
         Args:
             batches: see `native.py`.
+            direct: pass messages and acceptances to the owners of links; see `Link.direct`.
         """
         for kind, link, items in batches:
             if kind == FLOW:
@@ -225,22 +227,33 @@ class Deliveries:
             elif not items:
                 continue
             elif kind == MESSAGES:
-                self._emit_messages(link, items)
+                owner = link.direct if direct and not self._events else None
+                if owner is None:
+                    self._emit_messages(link, items)
+                else:
+                    owner.on_deliveries(_delivery_batch(link, items))
             elif kind == ACCEPTED:
-                self._emit_accepted(link, items, None)
-            elif kind == ACCEPTED_IN:
-                self._emit_accepted(link, items, decode_state(link.accepting).transaction)
-            elif kind == HELD:
-                for tag, handle in items:
-                    link.transactional[tag] = handle
-                    self._emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False, b""))
+                owner = link.direct if direct and not self._events else None
+                if owner is None:
+                    self._emit_accepted(link, items, None)
+                else:
+                    owner.on_accepted(_accepted_batch(link, items, None))
             else:
-                for handle in items:
-                    _forget_transactional(link, handle)
+                self._on_rare_batch(kind, link, items)
         # All of what was read is in the batches now: a link is drained only after its messages.
-        for _, link, _ in batches:
-            if link.draining:
-                self._links.check_drained(link)
+        self._links.check_all_drained([link for _, link, _ in batches])
+
+    def _on_rare_batch(self, kind: int, link: Link, items: list[Any]) -> None:
+        """Outcomes other than those of most messages: in transactions, held ones, forgotten ones."""
+        if kind == ACCEPTED_IN:
+            self._emit_accepted(link, items, decode_state(link.accepting).transaction)
+        elif kind == HELD:
+            for tag, handle in items:
+                link.transactional[tag] = handle
+                self._emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False, b""))
+        else:
+            for handle in items:
+                _forget_transactional(link, handle)
 
     def _emit_messages(self, link: Link, deliveries: list[tuple[int | None, bytes]]) -> None:
         last = self._events[-1] if self._events else None

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import proton
 from cproton import ffi, lib, pn_error_text
@@ -34,9 +34,10 @@ from qmf.bus.engine.events import (
 from qmf.bus.engine.flow_answers import FlowAnswers
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.links import Links
-from qmf.bus.engine.native import address, native
+from qmf.bus.engine.native import ALL_FLOW, NO_FLOW, address, native
 from qmf.bus.engine.opening import ESTABLISHMENT_FAILED, ConnectionRefusal, configure, read_open
 from qmf.bus.engine.properties import error_of
+from qmf.bus.engine.security_layer import NotAuthenticated, SecurityLayer, UnknownProtocol
 from qmf.bus.engine.sent_frames import SentFrames
 from qmf.bus.engine.sessions import EngineSessions
 from qmf.bus.engine.simple_events import SimpleEvents
@@ -57,33 +58,6 @@ _wrap: Callable[[Any], proton.Event] = proton.Event.wrap
 _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 
 
-class SecurityLayer(Protocol):
-    """What both sides do before AMQP: bytes in, bytes out."""
-
-    @property
-    def passed(self) -> bool:
-        """True once all bytes are those of AMQP. Does not change back."""
-
-    def feed(self, data: bytes | memoryview) -> bytes:
-        """Take bytes from the peer; returns those that follow the layer, once it is passed.
-
-        Raises:
-            NotAuthenticated: the peer, or we, may not go on. `output` may still have an answer for it.
-            UnknownProtocol: the peer has no such layer.
-        """
-
-    def output(self) -> bytes:
-        """Bytes for the peer."""
-
-
-class NotAuthenticated(Exception):
-    """Authentication failed; the message is the reason."""
-
-
-class UnknownProtocol(Exception):
-    """The peer does not begin as the layer has to; the message says how it begins."""
-
-
 class Engine:
     """One end of an AMQP connection.
 
@@ -92,7 +66,8 @@ class Engine:
         sessions, links: those of the connection.
         deliveries: sends messages.
         decisions: settles those that were received, and those sent that wait for it.
-        events: those that wait for `next_event`, but for what proton has not reported yet; to be looked at only.
+        events: those that wait for `next_event`, but for what proton has not reported yet. After `feed`, these are all
+            that there are, and may be taken from the left.
         has_output: False when the last call of `output` has returned all that there was.
         ending: the peer has closed the connection, or it has failed: it may be `finished`.
     """
@@ -157,8 +132,6 @@ class Engine:
             self._connection.open()
             self.sessions.default()
 
-    # Bytes and time
-
     def feed(self, data: bytes | memoryview) -> None:
         """Process bytes from the peer. `data` is not used after the call."""
         if (layer := self._layer) is not None and not layer.passed:
@@ -172,12 +145,27 @@ class Engine:
                 return
         if self._begins:
             self._check_first(data)
-        offset = 0
+        offset, walker = 0, self._received_frames.address
+        if walker and (simple := self._simple) is not None and not self._failed:
+            read = simple.read(self._transport_address, self._collector_address, data, walker)
+            if read is not None:
+                more, offset, failure = read
+                if more or failure is not None:
+                    self._handle_left(failure)
+                elif offset == len(data):
+                    return
+                self._push(data, offset, len(data))
+                self._check_end()
+                return
         while (stop := self._received_frames.next_stop(data, offset)) is not None:
             self._push(data, offset, stop.start)
             self._push_frame(data, stop)
             offset = stop.end
         self._push(data, offset, len(data))
+        self._check_end()
+
+    def _check_end(self) -> None:
+        """Fail if proton takes no more bytes, although the peer has not closed the connection."""
         if not self._peer_closed and not self._failed and lib.pn_transport_capacity(self._transport_impl) < 0:
             # Otherwise the peer's close was read, and what follows it is ignored.
             self.fail("amqp:connection:framing-error", "a frame cannot be decoded")
@@ -199,10 +187,8 @@ class Engine:
                 more, offset, failure = simple.feed(
                     self._transport_address, self._collector_address, data, offset, size
                 )
-                if failure is not None:
-                    self._fail_push(failure)
                 if more or failure is not None:
-                    self._collect()
+                    self._handle_left(failure)
                 elif offset == before:
                     break
             return
@@ -218,6 +204,12 @@ class Engine:
                     self._fail_push(result)
                 offset += count
                 self._collect()
+
+    def _handle_left(self, failure: int | None) -> None:
+        """Handle the events that the compiled functions have left, and what proton returned for bytes, or None."""
+        if failure is not None:
+            self._fail_push(failure)
+        self._collect()
 
     def _fail_push(self, result: int) -> None:
         error = lib.pn_transport_error(self._transport_impl)
@@ -281,10 +273,14 @@ class Engine:
             if self._simple is None:
                 data = self._take_bytes()
             else:
-                data, more = self._simple.output(self._transport_address, self._collector_address, MAX_OUTPUT)
+                data, more, unwalked = self._simple.output(
+                    self._transport_address, self._collector_address, MAX_OUTPUT, self._sent_frames.walker
+                )
                 self.has_output = more or len(data) >= MAX_OUTPUT
                 if more:
-                    self._collect(flow=False)
+                    self._collect(flow=NO_FLOW)
+                if not unwalked:
+                    return data
             if not data or (data := self._sent_frames.pass_on(data)):
                 return data
 
@@ -301,7 +297,7 @@ class Engine:
         transport = self._transport_impl
         size = lib.pn_transport_pending(transport)
         # proton raises a flow event for every message that it encodes; only the peer's flow frames count.
-        self._collect(flow=False)
+        self._collect(flow=NO_FLOW)
         if size <= 0:
             return b""
         buffer = _allocate("char[]", size)
@@ -403,7 +399,7 @@ class Engine:
 
     # Proton's events
 
-    def _collect(self, *, flow: bool = True) -> None:
+    def _collect(self, *, flow: int = ALL_FLOW) -> None:
         collector, links = self._collector_impl, self._links
         if not lib.pn_collector_peek(collector):
             return

@@ -180,7 +180,7 @@ class OutcomeReceived:
     annotations: bytes = b""
 
 
-@attrs.frozen
+@attrs.frozen(weakref_slot=False)
 class DeliveryBatch:
     """Messages that have arrived one after the other on a link; none is part of a transaction, or has a format.
 
@@ -197,7 +197,7 @@ class DeliveryBatch:
         return [Delivery(self.link, delivery_tag, data) for delivery_tag, data in self.deliveries]
 
 
-@attrs.frozen
+@attrs.frozen(weakref_slot=False)
 class AcceptedBatch:
     """The peer has accepted and settled messages that we sent on a link, one after the other.
 

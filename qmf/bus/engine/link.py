@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import proton
 
-from qmf.bus.engine.native import HOLDS, SKIP, set_flags
+from qmf.bus.engine.native import HOLDS, QUIET, SKIP, set_flags
 from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.values import Terminus
 
 #: Property of a link on which a client sends: true if outcomes of messages with a correlation id need not be sent at
 #: once. It says for them what the field `batchable` of a transfer would say, which proton does not set.
 BATCHABLE = "qmf.batchable"
+
+
+class BatchOwner(Protocol):
+    """Takes what happens most on a link while bytes of the peer are fed, without an event."""
+
+    def on_deliveries(self, batch: Any) -> None:
+        """Messages arrived: a `DeliveryBatch`."""
+
+    def on_accepted(self, batch: Any) -> None:
+        """The peer accepted and settled messages: an `AcceptedBatch`."""
 
 
 class Link:
@@ -32,12 +42,13 @@ class Link:
         max_message: bytes of the largest message that the peer accepts, where we are the sender; 0 for no limit.
         keeps_unsettled: set by the owner of a link on which we send: messages that the peer accepts without settling
             them stay unsettled until `Decisions.settle_sent`.
-        quiet: set by the owner of a link on which we send: that the peer has given credit need not be reported; that it
-            wants it used up is.
+        quiet: of a link on which we send: that the peer has given credit is not reported, see `set_quiet`.
         count_available: set by the owner of a link on which we send: counts the messages that wait for credit, for a
             peer that asks; None to tell no number.
         available: of a link on which we receive: how many messages wait for credit at the peer, as it told last
             (`Engine.ask_state`); None if it has not.
+        direct: set by the owner: called with messages and acceptances in place of the events, unless others wait to be
+            taken, or the compiled functions are missing. It must not write.
         raw, session, impl, session_impl, address, session_address, table, place, received, sent, accepting, confirming,
             transactional, chunks, chunks_size, message_format, draining, detached, handle: for the engine alone.
     """
@@ -52,6 +63,7 @@ class Link:
         "confirming",
         "count_available",
         "detached",
+        "direct",
         "draining",
         "handle",
         "impl",
@@ -121,6 +133,7 @@ class Link:
         self.handle: int | None = None
         self.count_available: Callable[[], int] | None = None
         self.available: int | None = None
+        self.direct: BatchOwner | None = None
         #: The peer was asked to use or return all credit, and has not done so yet.
         self.draining = False
         #: We have detached the link and wait for the peer's answer, or it has ended.
@@ -136,12 +149,19 @@ class Link:
         self._keeps_unsettled = keeps_unsettled
         self.mark_row()
 
+    def set_quiet(self, quiet: bool) -> None:
+        """For the owner of a link on which we send: whether it need not know that the peer has given credit; that the
+        peer wants it used up is reported either way.
+        """
+        self.quiet = quiet
+        self.mark_row()
+
     @property
     def flags(self) -> int:
         """For the row in the table of links: whether events of the link are simple, and what they mean."""
         if self.detached or self.resumption is not None or self.chunks:
             return SKIP
-        return HOLDS if self._keeps_unsettled else 0
+        return (HOLDS if self._keeps_unsettled else 0) | (QUIET if self.quiet else 0)
 
     def mark_row(self) -> None:
         """Something that the flags depend on has changed."""
@@ -173,7 +193,7 @@ class Link:
         self.transactional.clear()
         self.chunks.clear()
         self.chunks_size = 0
-        self.count_available = None
+        self.count_available = self.direct = None
 
     def __repr__(self) -> str:
         return f"<Link {self.name!r} {'out' if self.is_sender else 'in'}>"

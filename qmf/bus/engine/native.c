@@ -1,7 +1,7 @@
 /*
  * What happens to every message, for many messages in one call: bytes of the peer are given to proton and its events of
- * simple messages are read; messages are sent, or accepted; output is taken. See native.py, which calls this, and
- * scripts/c_extensions.py.
+ * simple messages are read; messages are sent, or accepted; output is taken. The frames are walked meanwhile, which is
+ * why the walker is a part of this. See native.py, which calls this, and scripts/c_extensions.py.
  *
  * proton is not linked. Its functions are in the library that its Python package has loaded: native.py gives their
  * addresses once, in the order of `struct functions`. Connections and links are addresses, as numbers.
@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
+
+#include "../frames/walker.c"
 
 typedef struct {
     size_t size;
@@ -49,6 +51,7 @@ static struct functions {
     ssize_t (*link_send)(void *, const char *, size_t);
     bool (*link_advance)(void *);
     int (*link_credit)(void *);
+    bool (*link_get_drain)(void *);
     size_t (*session_outgoing_bytes)(void *);
     ssize_t (*transport_capacity)(void *);
     ssize_t (*transport_push)(void *, const char *, size_t);
@@ -65,14 +68,18 @@ static uint64_t ACCEPTED, TRANSACTIONAL;
 /* Names of attributes of links. */
 static PyObject *name_received, *name_sent, *name_accepting;
 
-/* A link. HOLDS: messages that the peer accepts without settling them stay unsettled. SKIP: nothing of it is simple. */
+/* A link. HOLDS: messages that the peer accepts without settling them stay unsettled. SKIP: nothing of it is simple.
+ * QUIET: that the peer has given credit need not be reported; that it wants it used up is. */
 typedef struct {
     uint64_t address;
     uint32_t number;
     uint32_t flags;
 } link_t;
 
-enum { HOLDS = 1, SKIP = 2 };
+enum { HOLDS = 1, SKIP = 2, QUIET = 4 };
+
+/* Which changes of credit are handled. */
+enum { NO_FLOW, LOUD_FLOW, ALL_FLOW };
 
 /* Kinds of batches; what their last item is, see `collect`. */
 enum { MESSAGES = 1, ACCEPTED_ALL = 2, HELD = 3, FORGOTTEN = 4, FLOW = 5, ACCEPTED_IN = 6 };
@@ -258,6 +265,16 @@ static const link_t *find(const link_t *links, Py_ssize_t count, uintptr_t addre
     return NULL;
 }
 
+/* Whether there is a frame that the engine has to know of in the data from `offset` on; the walker is where it was then. */
+static bool has_stop(walker_t *walker, const char *data, size_t size, size_t offset)
+{
+    walker_t before = *walker;
+    if (!next_stop(walker, data, size, offset))
+        return false;
+    *walker = before;
+    return true;
+}
+
 /* Whether proton raises events of this type for its own output; `TRANSPORT_EVENT` only says that there is some. */
 static bool is_of_output(int type) { return type == FLOW_EVENT || type == TRANSPORT_EVENT; }
 
@@ -274,7 +291,7 @@ static int read_events(reading_t *reading, void *collector, const Py_buffer *tab
     while ((event = pn.collector_peek(collector))) {
         int type = pn.event_type(event);
         void *delivery = type == DELIVERY_EVENT ? pn.event_delivery(event) : NULL;
-        if (type == TRANSPORT_EVENT || (type == FLOW_EVENT && !flow)) {
+        if (type == TRANSPORT_EVENT || (type == FLOW_EVENT && flow == NO_FLOW)) {
             pn.collector_pop(collector);
             continue;
         }
@@ -286,7 +303,9 @@ static int read_events(reading_t *reading, void *collector, const Py_buffer *tab
         if (!last || last->flags & SKIP)
             return 1;
         int simple;
-        if (!delivery)
+        if (!delivery && flow == LOUD_FLOW && last->flags & QUIET && !pn.link_get_drain(link))
+            simple = 1;
+        else if (!delivery)
             simple = choose_batch(reading, FLOW, last->number) ? -1 : 1;
         else if (pn.link_is_receiver(link))
             simple = read_message(reading, last->number, delivery, link, limit);
@@ -300,22 +319,25 @@ static int read_events(reading_t *reading, void *collector, const Py_buffer *tab
 }
 
 PyDoc_STRVAR(feed_doc,
-"feed(transport, collector, table, links, data, offset, end, limit, flow, next)\n\n"
+"feed(transport, collector, table, links, data, offset, end, limit, flow, next, walker)\n\n"
 "Give the bytes of the peer from `offset` to `end` to proton, and read simple events meanwhile, until one that is not\n"
-"simple.\n\n"
+"simple. `flow`: 0 drops changes of credit, 1 those of quiet links, 2 none. `walker` is the address of that of the frames\n"
+"that are received; 0 if they were walked before.\n\n"
 "Returns: batches of what was read, (kind, link, items) each; whether an event is left that is not simple; the delivery\n"
-"tag to go on with; how far the data was used; what proton returned for bytes that it did not take as a whole, else None.\n");
+"tag to go on with; how far the data was used; what proton returned for bytes that it did not take as a whole, else None.\n"
+"None, and nothing is done, if the walker finds a frame that the engine has to know of.\n");
 
 static PyObject *feed(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 10 || !PyList_Check(arguments[3])) {
-        PyErr_SetString(PyExc_TypeError, "feed takes 10 arguments, of which the fourth is a list");
+    if (count != 11 || !PyList_Check(arguments[3])) {
+        PyErr_SetString(PyExc_TypeError, "feed takes 11 arguments, of which the fourth is a list");
         return NULL;
     }
     void *transport = PyLong_AsVoidPtr(arguments[0]), *collector = PyLong_AsVoidPtr(arguments[1]);
     Py_ssize_t offset = PyLong_AsSsize_t(arguments[5]), end = PyLong_AsSsize_t(arguments[6]);
     size_t limit = PyLong_AsSize_t(arguments[7]);
-    int flow = PyObject_IsTrue(arguments[8]);
+    int flow = (int)PyLong_AsLong(arguments[8]);
+    walker_t *walker = PyLong_AsVoidPtr(arguments[10]);
     reading_t reading = {.links = arguments[3], .next = PyLong_AsUnsignedLongLong(arguments[9])};
     if (PyErr_Occurred())
         return NULL;
@@ -328,6 +350,11 @@ static PyObject *feed(PyObject *Py_UNUSED(module), PyObject *const *arguments, P
     }
     if (end > data.len)
         end = data.len;
+    if (walker && offset >= 0 && offset < end && has_stop(walker, data.buf, (size_t)end, (size_t)offset)) {
+        PyBuffer_Release(&table);
+        PyBuffer_Release(&data);
+        Py_RETURN_NONE;
+    }
     PyObject *failure = Py_None;
     int more = -1;
     if ((reading.batches = PyList_New(0)))
@@ -484,9 +511,11 @@ static PyObject *room(PyObject *Py_UNUSED(module), PyObject *const *arguments, P
 }
 
 PyDoc_STRVAR(output_doc,
-"output(transport, collector, most)\n\n"
-"Take bytes for the peer, up to `most` or a frame more, without the events that proton raises for its own output.\n\n"
-"Returns: the bytes, and whether an event is left.\n");
+"output(transport, collector, most, walker)\n\n"
+"Take bytes for the peer, up to `most` or a frame more, without the events that proton raises for its own output.\n"
+"`walker` is the address of that of the frames that are sent, or 0.\n\n"
+"Returns: the bytes; whether an event is left; whether the bytes have to be walked: there is no walker, or it has found a\n"
+"frame that the engine has to know of, and is where it was.\n");
 
 /* Where output is put together: kept, once it has grown. A call takes it for itself, since proton may call Python, and
  * Python another thread. */
@@ -495,12 +524,13 @@ static size_t output_size;
 
 static PyObject *output(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 3) {
-        PyErr_SetString(PyExc_TypeError, "output takes 3 arguments");
+    if (count != 4) {
+        PyErr_SetString(PyExc_TypeError, "output takes 4 arguments");
         return NULL;
     }
     void *transport = PyLong_AsVoidPtr(arguments[0]), *collector = PyLong_AsVoidPtr(arguments[1]);
     size_t most = PyLong_AsSize_t(arguments[2]), used = 0;
+    walker_t *walker = PyLong_AsVoidPtr(arguments[3]);
     if (PyErr_Occurred())
         return NULL;
     void *event = NULL;
@@ -530,7 +560,9 @@ static PyObject *output(PyObject *Py_UNUSED(module), PyObject *const *arguments,
         pn.transport_pop(transport, (size_t)pending);
         used += (size_t)pending;
     } while (used < most);
-    PyObject *found = Py_BuildValue("y#N", buffer ? buffer : "", (Py_ssize_t)used, PyBool_FromLong(event != NULL));
+    bool walked = !used || (walker && !has_stop(walker, buffer, used, 0));
+    PyObject *found = Py_BuildValue("y#NN", buffer ? buffer : "", (Py_ssize_t)used, PyBool_FromLong(event != NULL),
+                                    PyBool_FromLong(!walked));
     if (size > output_size) {
         PyMem_Free(output_buffer);
         output_buffer = buffer;
@@ -588,8 +620,11 @@ static int start(PyObject *module)
     name_accepting = PyUnicode_InternFromString("accepting");
     if (!name_received || !name_sent || !name_accepting)
         return -1;
-    /* Changes with what native.py and this file say to each other: a module that was compiled before is not used. */
-    return PyModule_AddIntConstant(module, "VERSION", 3);
+    /* Changes with what native.py and this file say to each other, and with `walker_t`: a module that was compiled before
+     * is not used. */
+    if (PyModule_AddIntConstant(module, "WALKER", version()))
+        return -1;
+    return PyModule_AddIntConstant(module, "VERSION", 4);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -16,6 +16,8 @@ from typing import Any
 import proton
 from cproton import ffi, lib
 
+from qmf.bus.frames.walker import VERSION
+
 #: Set in the environment to do without.
 NO_NATIVE = "QMF_NO_NATIVE"
 
@@ -24,7 +26,9 @@ NO_NATIVE = "QMF_NO_NATIVE"
 #: changes of credit none; delivery tags of messages that it has accepted in a transaction (`Link.accepting`).
 MESSAGES, ACCEPTED, HELD, FORGOTTEN, FLOW, ACCEPTED_IN = range(1, 7)
 #: Flags of links; see `native.c`.
-HOLDS, SKIP = 1, 2
+HOLDS, SKIP, QUIET = 1, 2, 4
+#: Which changes of credit `feed` reports.
+NO_FLOW, LOUD_FLOW, ALL_FLOW = range(3)
 
 #: In the order of `struct functions`.
 _FUNCTIONS = (
@@ -56,6 +60,7 @@ _FUNCTIONS = (
     "pn_link_send",
     "pn_link_advance",
     "pn_link_credit",
+    "pn_link_get_drain",
     "pn_session_outgoing_bytes",
     "pn_transport_capacity",
     "pn_transport_push",
@@ -64,7 +69,7 @@ _FUNCTIONS = (
     "pn_transport_pop",
 )
 #: Of the module that fits; see `VERSION` there.
-_VERSION = 3
+_VERSION = 4
 _TRANSACTIONAL = 0x34
 _LOW_60 = (1 << 60) - 1
 _ROW, _FLAGS = struct.Struct("=QII"), struct.Struct("=I")
@@ -123,4 +128,4 @@ def native() -> Native | None:
         module = importlib.import_module("qmf.bus.engine._native")
     except ImportError:
         return None
-    return Native(module) if module.VERSION == _VERSION else None
+    return Native(module) if module.VERSION == _VERSION and module.WALKER == VERSION else None

@@ -8,12 +8,17 @@ from qmf.bus.frames.walker import StopKind, walker
 
 
 class SentFrames:
-    """The frames of one connection to its peer."""
+    """The frames of one connection to its peer.
 
-    __slots__ = ("_held", "_unattached", "_walker")
+    Attributes:
+        walker: address of that of frames, for the compiled functions; 0 while they have to leave it alone.
+    """
+
+    __slots__ = ("_held", "_unattached", "_walker", "walker")
 
     def __init__(self) -> None:
         self._walker = walker(outgoing=True)
+        self.walker = self._walker.address
         #: The beginning of a frame, of which the rest is to come.
         self._held = b""
         #: Links on which we send, by name, of which our attach frame is not written yet.
@@ -34,11 +39,12 @@ class SentFrames:
         """What is to be sent of these bytes and those that were held back; the end of it may be held back again."""
         if self._held:
             data, self._held = self._held + data, b""
+            self.walker = self._walker.address
         changed: bytearray | None = None
         offset = 0
         while (stop := self._walker.next_stop(data, offset)) is not None:
             if stop.kind is StopKind.INCOMPLETE:
-                self._held = data[stop.start :]
+                self._held, self.walker = data[stop.start :], 0
                 return data[: stop.start] if changed is None else bytes(changed[: stop.start])
             if stop.kind is StopKind.ATTACH:
                 self._on_attach(data[stop.start : stop.end])

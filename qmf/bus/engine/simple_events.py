@@ -6,15 +6,16 @@ from collections.abc import Callable
 
 from qmf.bus.engine.deliveries import Deliveries
 from qmf.bus.engine.link_table import LinkTable
-from qmf.bus.engine.native import Native
+from qmf.bus.engine.native import ALL_FLOW, LOUD_FLOW, Native
 
 
 class SimpleEvents:
     """The simple events of one engine.
 
     Attributes:
-        output: takes bytes for the peer; see `native.c`. Called with the addresses of transport and collector, and how
-            many bytes to take at most, or a frame more; returns the bytes, and whether an event is left.
+        output: takes bytes for the peer; see `native.c`. Called with the addresses of transport and collector, how
+            many bytes to take at most, or a frame more, and the address of the walker of sent frames; returns the
+            bytes, whether an event is left, and whether the bytes have to be walked.
     """
 
     def __init__(self, native: Native, table: LinkTable, limit: int, deliveries: Deliveries) -> None:
@@ -27,7 +28,7 @@ class SimpleEvents:
             deliveries: of the engine: they handle what was read.
         """
         self._native = native
-        self.output: Callable[[int, int, int], tuple[bytes, bool]] = native.output
+        self.output: Callable[[int, int, int, int], tuple[bytes, bool, bool]] = native.output
         self._table = table
         self._limit = limit
         self._deliveries = deliveries
@@ -40,7 +41,7 @@ class SimpleEvents:
         offset: int = 0,
         end: int = 0,
         *,
-        flow: bool = True,
+        flow: int = ALL_FLOW,
     ) -> tuple[bool, int, int | None]:
         """Give bytes of the peer to proton, and handle simple events, until one that is not simple.
 
@@ -48,7 +49,7 @@ class SimpleEvents:
             transport, collector: their addresses.
             data: the bytes.
             offset, end: which of them, from where to where.
-            flow: handle changes of credit; otherwise they are dropped.
+            flow: `NO_FLOW` drops changes of credit, `LOUD_FLOW` those of quiet links, `ALL_FLOW` none.
 
         Returns:
             whether an event is left that is not simple, how far the data was used, and what proton returned for bytes
@@ -57,8 +58,31 @@ class SimpleEvents:
         rows, numbered = self._table.get()
         deliveries = self._deliveries
         batches, more, deliveries.next_tag, offset, failure = self._native.feed(
-            transport, collector, rows, numbered, data, offset, end, self._limit, flow, deliveries.next_tag
+            transport, collector, rows, numbered, data, offset, end, self._limit, flow, deliveries.next_tag, 0
         )
         if batches:
             deliveries.on_batches(batches)
+        return more, offset, failure
+
+    def read(
+        self, transport: int, collector: int, data: bytes | memoryview, walker: int
+    ) -> tuple[bool, int, int | None] | None:
+        """`feed` of a whole read, unless the engine has to know of one of its frames: None, and nothing is done.
+
+        Messages and acceptances go to the owner of their link at once (`Link.direct`), not by events.
+
+        Args:
+            transport, collector, data: as of `feed`.
+            walker: address of that of received frames.
+        """
+        rows, numbered = self._table.get()
+        deliveries, size = self._deliveries, len(data)
+        found = self._native.feed(
+            transport, collector, rows, numbered, data, 0, size, self._limit, LOUD_FLOW, deliveries.next_tag, walker
+        )
+        if found is None:
+            return None
+        batches, more, deliveries.next_tag, offset, failure = found
+        if batches:
+            deliveries.on_batches(batches, direct=True)
         return more, offset, failure

@@ -1,6 +1,7 @@
 /*
  * Walks the frames of a connection in one direction, and stops at those that the engine has to know of. The same as
- * `PythonWalker` in walker.py, which says more; see also scripts/c_extensions.py.
+ * `PythonWalker` in walker.py, which says more; see also scripts/c_extensions.py. A part of the engine's compiled
+ * functions, too (native.c).
  */
 
 #include <stddef.h>
@@ -34,7 +35,7 @@ typedef struct {
 static const uint8_t PROTOCOL[] = "AMQP";
 
 /* Changes with what walker.py and this file say to each other: a module that was compiled before is not used then. */
-static int version(void) { return 3; }
+static inline int version(void) { return 3; }
 
 static uint32_t read_uint32(const uint8_t *bytes)
 {

@@ -38,7 +38,7 @@ NO_NATIVE = "QMF_NO_NATIVE"
 HEAD = 128
 
 #: Of the compiled module that fits; see `version` there.
-_VERSION = 3
+VERSION = 3
 #: A protocol header begins with this, and has the size of a frame without body. As size of a frame it would be 1 GB.
 _PROTOCOL = b"AMQP"
 _FRAME_HEADER = 8
@@ -89,7 +89,15 @@ class Stop:
 
 
 class Walker(Protocol):
-    """Walks one direction of a connection."""
+    """Walks one direction of a connection.
+
+    Attributes:
+        address: of the state of a compiled one, for the engine's compiled functions; 0 for one in Python.
+    """
+
+    @property
+    def address(self) -> int:
+        """See above."""
 
     def next_stop(self, data: bytes | memoryview, offset: int) -> Stop | None:
         """Walk on.
@@ -119,16 +127,17 @@ def compiled_walker() -> Any:
         module = importlib.import_module("qmf.bus.frames._walker")
     except ImportError:
         return None
-    return module if module.lib.version() == _VERSION else None
+    return module if module.lib.version() == VERSION else None
 
 
 class CompiledWalker:
     """A `Walker` by `walker.c`."""
 
-    __slots__ = ("_from_buffer", "_next_stop", "_state")
+    __slots__ = ("_from_buffer", "_next_stop", "_state", "address")
 
     def __init__(self, module: Any, *, outgoing: bool) -> None:
         self._state = module.ffi.new("walker_t *", {"outgoing": outgoing})
+        self.address = int(module.ffi.cast("uintptr_t", self._state))
         self._next_stop, self._from_buffer = module.lib.next_stop, module.ffi.from_buffer
 
     def next_stop(self, data: bytes | memoryview, offset: int) -> Stop | None:
@@ -146,6 +155,8 @@ class PythonWalker:
     """A `Walker` in Python."""
 
     __slots__ = ("_due", "_head", "_lost", "_outgoing", "_skip")
+
+    address = 0
 
     def __init__(self, *, outgoing: bool) -> None:
         self._outgoing = outgoing

@@ -7,6 +7,7 @@ from typing import Generic
 
 from qmf._closable import AsyncClosable
 from qmf.messaging.bases import SenderBase
+from qmf.messaging.core.outgoing import wait_for_answer
 from qmf.messaging.core.waiting import deadline_of
 from qmf.messaging.message import Message
 from qmf.messaging.typing import ContentT
@@ -38,14 +39,15 @@ class Sender(SenderBase, AsyncClosable, Generic[ContentT]):
         link = self._core
         data = link.encoder.encode(object if isinstance(object, Message) else Message(object))
         answer = asyncio.get_running_loop().create_future() if sync else None
-        if not link.post(data, answer):
-            await link.send_encoded(data, sync, timeout)
-            return
-        link.start(answer)
+        if not link.send_now(data, answer):
+            if not link.post(data, answer):
+                await link.send_encoded(data, sync, timeout)
+                return
+            link.start(answer)
         if answer is not None and timeout is None:
             await answer
         elif answer is not None:
-            await link.wait_for_answer(answer, timeout, deadline_of(timeout))
+            await wait_for_answer(answer, link.address.name, timeout, deadline_of(timeout))
 
     async def sync(self, timeout: float | None = None) -> None:
         """Wait until the broker has answered for everything that was sent.

@@ -145,7 +145,10 @@ class Session(SessionBase, AsyncClosable):
             Timeout: no confirmation in time; the broker may deliver the messages again.
             MessagingError: receiver, session or connection failed.
         """
-        await self._core.acknowledge(message, disposition, sync, timeout)
+        if sync:
+            await self._core.acknowledge(message, disposition, timeout)
+        else:
+            self._core.settle(self._core.take(message, disposition), disposition, confirm=False)
 
     async def commit(self, timeout: float | None = None) -> None:
         """Make everything sent and acknowledged since the last commit take effect, and begin a new transaction.

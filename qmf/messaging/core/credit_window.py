@@ -58,7 +58,7 @@ class CreditWindow:
 
     def due(self, arrived: int, waiting: int) -> int:
         """Credit to give: what is missing, once no more than the threshold is left, else 0; arguments as of `limit`."""
-        limit = self.limit(arrived, waiting)
+        limit = self.limit(arrived, waiting) if waiting else self._size
         used = self.credit + arrived
         return limit - used if used <= self._threshold * limit else 0
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from qmf.bus.client.link_state import LinkState
 from qmf.bus.engine.events import Delivery, DeliveryBatch, MessageTooLarge
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
@@ -155,13 +156,11 @@ class IncomingLink(AddressedLink):
 
     async def fetch(self, timeout: float | None) -> Any:
         """See `Receiver.fetch`."""
-        if (message := self.take()) is not None:
-            return message
-        if timeout == 0:
+        if timeout != 0:
+            delivery = await self._wait(None if timeout is None else deadline_of(timeout))
+        elif (delivery := self.pop()) is None:
             self.check()
-        elif (delivery := await self._wait(deadline_of(timeout))) is not None:
-            return self._decode_fetched(delivery)
-        return await self.fetch_last(timeout)
+        return await self.fetch_last(timeout) if delivery is None else self._decode_fetched(delivery)
 
     async def fetch_last(self, timeout: float | None) -> Any:
         """The message that the broker still has when nobody waits for one any more.
@@ -179,20 +178,17 @@ class IncomingLink(AddressedLink):
         raise Empty(text=f"no message from {self.address.name!r}" + ("" if not timeout else f" within {timeout:g} s"))
 
     async def _wait(self, deadline: float | None) -> ReceivedDelivery | None:
-        """`pop`, as soon as there is a message."""
-        delivery: ReceivedDelivery | None = None
-
-        def has_message() -> bool:
-            nonlocal delivery
-            delivery = self.pop()
-            if delivery is None:
-                self.check()
-            return delivery is not None
-
+        """`pop`, as soon as there is a message; None at the deadline."""
+        if (delivery := self.pop()) is not None:
+            return delivery
         self._fetching += 1
         self.grant()
         try:
-            await self._session.condition.wait_for(has_message, deadline, fetching=True)
+            in_time = True
+            while (delivery := self.pop()) is None and in_time:
+                if self._state is not LinkState.ATTACHED:
+                    self.check()
+                in_time = await self._session.condition.wait(deadline, fetching=True)
         finally:
             self._fetching -= 1
         return delivery
@@ -457,9 +453,10 @@ class IncomingLink(AddressedLink):
         """See `LinkOwner`. Links that can be resumed have no batches."""
         network = self._network
         assert network is not None
-        self.window.credit -= len(batch.deliveries)
         link, arrived = batch.link, self._arrived
-        arrived.extend([ReceivedDelivery(self, network, link, tag, data) for tag, data in batch.deliveries])
+        for tag, data in batch.deliveries:
+            arrived.append(ReceivedDelivery(self, network, link, tag, data))
+        self.window.credit -= len(batch.deliveries)
         self._owner.on_arrived(len(batch.deliveries))
         self._notify_arrival()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
-from qmf.messaging.exceptions import MessagingError
+from qmf.messaging.exceptions import MessagingError, Timeout
 
 
 class SenderTransactions(Protocol):
@@ -53,3 +54,26 @@ class Outgoing:
 def are_plain(messages: list[bytes], limit: int) -> bool:
     """Whether none has a format, or is larger than the limit, where there is one."""
     return set(map(type, messages)) == {bytes} and not (limit and max(map(len, messages)) > limit)
+
+
+async def wait_for_answer(
+    answer: asyncio.Future[None], name: str, timeout: float | None, deadline: float | None
+) -> None:
+    """Wait for the acceptance of a message.
+
+    Args:
+        answer: done with it.
+        name: of the node.
+        timeout, deadline: seconds that the program has given, and until when these are, in the loop's time; or None.
+
+    Raises:
+        MessagingError: as of `Sender.send`.
+    """
+    if deadline is None:
+        await answer
+        return
+    try:
+        async with asyncio.timeout_at(deadline):
+            await answer
+    except TimeoutError:
+        raise Timeout(f"no answer to a message to {name!r} within {timeout:g} s") from None

@@ -14,12 +14,13 @@ from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
+from qmf.bus.transport import MAX_BACKLOG
 from qmf.messaging.constants import Constant
 from qmf.messaging.content_types import ContentWriter
 from qmf.messaging.contents import FormattedData
 from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
 from qmf.messaging.core.failures import send_error
-from qmf.messaging.core.outgoing import Answer, Outgoing, SenderTransactions, are_plain
+from qmf.messaging.core.outgoing import Answer, Outgoing, SenderTransactions, are_plain, wait_for_answer
 from qmf.messaging.core.waiting import CLOSE_TIMEOUT, deadline_of
 from qmf.messaging.exceptions import (
     Detached,
@@ -51,6 +52,7 @@ class OutgoingLink(AddressedLink):
 
     __slots__ = (
         "_accepted",
+        "_is_simple",
         "_late",
         "_tags",
         "_transactions",
@@ -87,6 +89,8 @@ class OutgoingLink(AddressedLink):
         #: The error of a message that nobody waited for; raised by the next call.
         self._late: MessagingError | None = None
         self.waits_for_credit = False
+        #: Whether messages need nothing but to be sent and accepted: no transaction, no resumption.
+        self._is_simple = False
 
     def count_unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
@@ -157,20 +161,57 @@ class OutgoingLink(AddressedLink):
         self._waiting.append(self._outgoing(data, answer))
         self.start(answer)
         if answer is not None:
-            await self.wait_for_answer(answer, timeout, deadline)
+            await wait_for_answer(answer, self.address.name, timeout, deadline)
 
-    async def wait_for_answer(
-        self, answer: asyncio.Future[None], timeout: float | None, deadline: float | None
-    ) -> None:
-        """Wait for the acceptance of a message, until a time of the loop; errors as of `Sender.send`."""
-        if deadline is None:
-            await answer
-            return
-        try:
-            async with asyncio.timeout_at(deadline):
-                await answer
-        except TimeoutError:
-            raise Timeout(f"no answer to a message to {self.address.name!r} within {timeout:g} s") from None
+    def send_now(self, data: bytes, answer: Answer | None) -> bool:
+        """Send an encoded message that needs nothing else, on the loop's thread, if nothing is in its way.
+
+        Returns:
+            False if it was not sent: it has to be queued.
+        """
+        unsettled, capacity = self._unsettled, self.capacity
+        if (
+            self._waiting
+            or self._late is not None
+            or (not isinstance(capacity, Constant) and len(unsettled) >= capacity)
+            or (tag := self._send_simple(data)) is None
+        ):
+            return False
+        assert self._network is not None
+        transport = self._network.transport
+        alone = answer is not None and not unsettled  # the program waits for the answer to this message alone
+        unsettled[tag] = data if answer is None else Outgoing(data, answer)
+        (transport.write_now if alone else transport.flush_soon)()
+        return True
+
+    def send_posted(self) -> None:
+        """Send what another thread has posted, and write it at once."""
+        waiting = self._waiting
+        if len(waiting) == 1 and not self.waits_for_credit:
+            item = waiting[0]
+            tag = self._send_simple(item.data if isinstance(item, Outgoing) else item)
+            if tag is not None:
+                assert self._network is not None
+                self._unsettled[tag] = waiting.popleft()
+                self._network.transport.write_now()
+                return
+        self.perform(self.on_credit)
+
+    def _send_simple(self, data: bytes) -> int | None:
+        """Send a message that needs nothing else, before all that wait; returns its delivery tag, None if that can't
+        be."""
+        link, network = self._link, self._network
+        if (
+            not self._is_simple
+            or self._state is not LinkState.ATTACHED
+            or link is None
+            or network is None
+            or type(data) is not bytes
+            or 0 < link.max_message < len(data)
+        ):
+            return None
+        tags = network.engine.deliveries.send_all(link, [data], 0, MAX_BACKLOG)
+        return tags[0] if tags else None
 
     def start(self, answer: Answer | None) -> None:
         """Send what waits, where there is credit."""
@@ -290,8 +331,9 @@ class OutgoingLink(AddressedLink):
         """See `AddressedLink`."""
         if link.resumption is not None:
             self._drop_accepted(link.resumption.unsettled)
-        link.quiet = True  # until a message waits for credit
+        link.set_quiet(True)  # until a message waits for credit
         self._settled = self._settled or link.presettled
+        self._is_simple = not self._settled and not self.resumable and self._transactions is None
         self.encoder.lists_as_data = self._network is not None and not passes_lists(self._network.peer.product)
         self.encoder.takes_decimals = self._network is None or takes_decimals(self._network.peer.product)
         self.on_credit()
@@ -314,7 +356,7 @@ class OutgoingLink(AddressedLink):
         if self.waits_for_credit:
             self.waits_for_credit = False
             if link is not None:
-                link.quiet = True
+                link.set_quiet(True)
         if not self._waiting or link is None or network is None or not self.attached:
             return
         transaction = None if transactions is None else transactions.current
@@ -330,7 +372,7 @@ class OutgoingLink(AddressedLink):
             sent = sent or count > 0
             if count < wanted:
                 self.waits_for_credit = True
-                link.quiet = False
+                link.set_quiet(False)
                 break
         if sent:
             self._note_sent()
@@ -426,7 +468,7 @@ class OutgoingLink(AddressedLink):
                 self._accepted.append(item)
         if self._network is None:
             self._wake()
-        else:
+        elif self._accepted or self._session.condition.awaits_answers():
             self._network.transport.call_last(self._wake)
 
     def _wake(self) -> None:

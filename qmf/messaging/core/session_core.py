@@ -247,12 +247,12 @@ class SessionCore:
     # Acknowledgement
 
     async def acknowledge(
-        self, message: Message | None, disposition: Disposition | None, sync: bool, timeout: float | None
+        self, message: Message | None, disposition: Disposition | None, timeout: float | None
     ) -> None:
-        """See `Session.acknowledge`."""
+        """See `Session.acknowledge`, with `sync`."""
         deliveries = self.take(message, disposition)
-        self.settle(deliveries, disposition, confirm=sync)
-        if not sync or self.transactions is not None:
+        self.settle(deliveries, disposition, confirm=True)
+        if self.transactions is not None:
             return
         if not await self.condition.wait_for(lambda: self._is_answered(deliveries), deadline_of(timeout)):
             raise Timeout(f"acknowledgements not confirmed within {timeout:g} s")

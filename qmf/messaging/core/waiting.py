@@ -45,6 +45,10 @@ class Condition:
         if self._fetching_threads:
             _release(self._fetching_threads)
 
+    def awaits_answers(self) -> bool:
+        """Whether `notify_answered` would wake up anybody."""
+        return bool(self._waiters or self._threads)
+
     def notify_answered(self) -> None:
         """Messages that were sent, or acknowledged, are answered: the predicates that may be about them."""
         if self._waiters:
@@ -66,18 +70,31 @@ class Condition:
         Returns:
             False if the deadline came first.
         """
-        loop = asyncio.get_running_loop()
         while not predicate():
-            waiter: asyncio.Future[None] = loop.create_future()
-            (self._fetching if fetching else self._waiters)[waiter] = deadline
-            if deadline is not None and (self._timer is None or deadline < self._due or loop is not self._loop):
-                self._set_timer(loop, deadline)
-            try:
-                await waiter
-            except TimeoutError:
+            if not await self.wait(deadline, fetching=fetching):
                 return predicate()
-            finally:
-                (self._fetching if fetching else self._waiters).pop(waiter, None)
+        return True
+
+    async def wait(self, deadline: float | None, *, fetching: bool = False) -> bool:
+        """Wait until something has changed.
+
+        Args:
+            deadline, fetching: as of `wait_for`.
+
+        Returns:
+            False if the deadline came first.
+        """
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        (self._fetching if fetching else self._waiters)[waiter] = deadline
+        if deadline is not None and (self._timer is None or deadline < self._due or loop is not self._loop):
+            self._set_timer(loop, deadline)
+        try:
+            await waiter
+        except TimeoutError:
+            return False
+        finally:
+            (self._fetching if fetching else self._waiters).pop(waiter, None)
         return True
 
     def wait_on_thread(self, predicate: Callable[[], bool], timeout: float | None, *, fetching: bool = False) -> bool:

@@ -37,7 +37,7 @@ def test_credit_of_a_quiet_link_is_counted_and_not_reported() -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=True, credit=1)
     pair.credit.clear()
-    mine.quiet = True
+    mine.set_quiet(True)
     pair.server.links.add_credit(theirs, 2)
     pair.pump()
     assert (pair.credit, pair.client.links.credit(mine)) == ([], 3)
@@ -46,7 +46,7 @@ def test_credit_of_a_quiet_link_is_counted_and_not_reported() -> None:
     assert pair.credit == [CreditChanged(mine)]
     pair.client.links.answer_drain(mine)
     pair.pump()
-    mine.quiet = False
+    mine.set_quiet(False)
     pair.server.links.add_credit(theirs, 1)
     pair.pump()
     assert pair.credit[-1] == CreditChanged(mine)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from qmf.bus.engine.engine import NotAuthenticated
 from qmf.bus.engine.sasl_frames import (
     INIT,
     OUTCOME_AUTH,
@@ -24,6 +23,7 @@ from qmf.bus.engine.sasl_frames import (
     mechanisms_frame,
     outcome_frame,
 )
+from qmf.bus.engine.security_layer import NotAuthenticated
 from qmf.sasl.channel import Channel
 from qmf.sasl.mechanism import ServerMechanism
 from qmf.sasl.results import Authenticated, Challenge, Pending, Rejected, Result

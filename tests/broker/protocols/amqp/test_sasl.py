@@ -15,7 +15,6 @@ from support.waiting import until
 from qmf.broker import Broker
 from qmf.broker.protocols.amqp.sasl import SaslServer
 from qmf.bus import AmqpBus, Binding
-from qmf.bus.engine.engine import NotAuthenticated
 from qmf.bus.engine.sasl_frames import (
     OUTCOME_AUTH,
     OUTCOME_OK,
@@ -24,6 +23,7 @@ from qmf.bus.engine.sasl_frames import (
     outcome_frame,
     response_frame,
 )
+from qmf.bus.engine.security_layer import NotAuthenticated
 from qmf.codec import Described, Symbol, UInt64
 from qmf.codec.amqp10 import encode
 from qmf.errors import AuthenticationError, ConnectError
