@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 from broker.federation.federated import IN, FederatedBroker, pair, send
+from broker.federation.test_peer_links_exactly_once import contents, ends
 from support.frame_cutter import Cut, FrameCutter, Performative
 from support.waiting import until
 
@@ -79,3 +81,18 @@ async def test_a_lost_acceptance_at_a_broker_that_does_not_resume_links(monkeypa
             await send(there, "q", "two", id="second")
             await until(lambda: there.depth("q") == 0, lambda: f"{there.depth('q')}")
             assert (here.depth("here"), proxy.cuts) == (2, 1)
+
+
+async def test_a_durable_link_knows_them_after_a_restart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for module in (incoming, peer_links):
+        monkeypatch.setattr(module, "LINK_RESUMPTION", "nobody.has-it")
+    async with ends(tmp_path, pull=True) as made:
+        made.proxy.cut_at(Cut(Performative.DISPOSITION, to_broker=True, passed=False, refuse=True))
+        await send(made.source, "q", "one", id="first", durable=True)
+        await made.brokers["own"].state(PeerLinkState.WAITING)
+        await made.kill("own")
+        made.proxy.refuse(False)
+        await made.brokers["own"].state(PeerLinkState.OPERATIONAL)
+        await send(made.source, "q", "two", id="second", durable=True)
+        await until(lambda: made.source.depth("q") == 0, lambda: f"{made.source.depth('q')}")
+        assert contents(made.target, "p") == ["one", "two"]

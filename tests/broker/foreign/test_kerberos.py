@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from broker.federation.federated import OUT, FederatedBroker, send
 from support.foreign import required
 from support.kerberos import REALM, Realm, kerberos_realm
+from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus
@@ -61,6 +63,20 @@ async def test_a_ticket_lets_in(realm: Realm) -> None:
             await bus.open()
         with pytest.raises(AuthenticationError, match="offers SASL GSSAPI: it is used only if it is named"):
             await AmqpBus(local(broker)).open()
+
+
+async def test_a_link_to_another_broker_logs_in_with_a_ticket(realm: Realm) -> None:
+    async with (
+        FederatedBroker(host="localhost", port=0, queues=["there"], kerberos=KerberosService(realm.keytab)) as there,
+        FederatedBroker(port=0, queues=["here"]) as here,
+    ):
+        here.domain(local(there), sasl_mechanisms="GSSAPI")
+        here.link(OUT, "here", "there")
+        await send(here, "here", "x")
+        await until(lambda: there.depth("there") == 1, lambda: here.found().reason)
+        (entry,) = there.queue("there").contents.waiting()
+        assert entry.message.origin is not None
+        assert entry.message.origin.user == f"ann@{REALM}"
 
 
 async def test_without_a_ticket(realm: Realm) -> None:
