@@ -79,6 +79,7 @@ class PushingLink(TaggedOutgoingLink):
         """Send on the link of another connection, after what the other broker has not accepted on the last one."""
         assert link.resumption is not None
         self._trace = trace
+        self.transfers = 0  # those of earlier connections are counted
         self.reattach(transport, link)
         self.resume((), link.resumption.unsettled)
 

@@ -12,7 +12,7 @@ from qmf.broker.federation.link_status import PeerLinkTrigger
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.peer_connector import LinkFailed, LinkServices, PeerConnector
 from qmf.broker.federation.peer_session import PeerSession
-from qmf.broker.federation.route_lag import RouteLag
+from qmf.broker.federation.route_lag import RouteLag, RouteRate
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages, broker_id
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observer import ClientLink
@@ -76,6 +76,7 @@ class BrokerLink(PeerConnector, LinkOwner):
         #: Number of the last attach of a link that can be resumed.
         self._attempt = 0
         self.lag = RouteLag()
+        self._rate = RouteRate()
         #: By the links that it had before.
         self._transferred = 0
 
@@ -109,6 +110,17 @@ class BrokerLink(PeerConnector, LinkOwner):
     def transfers(self) -> int:
         """See `PeerRoute`."""
         return self._transferred + (0 if self._end is None else self._end.transfers)
+
+    @property
+    def credit(self) -> int:
+        """See `PeerRoute`."""
+        if self._network is None or self._link is None or self._end is None:
+            return 0
+        return max(self._network.engine.links.credit(self._link), 0)
+
+    def measure_rate(self) -> float:
+        """See `PeerRoute`."""
+        return self._rate.measure(self._loop.time(), self.transfers)
 
     @property
     def count_unforwarded(self) -> int:

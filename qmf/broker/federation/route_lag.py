@@ -57,3 +57,23 @@ class RouteLag:
         while len(marks) > 1 and marks[1][1] <= passed:
             marks.popleft()
         return max(0.0, now - marks[0][0]) if self.waiting and marks else 0.0
+
+
+class RouteRate:
+    """How fast a route transfers."""
+
+    def __init__(self) -> None:
+        """Make the rate of a route that was not measured yet."""
+        self._last: tuple[float, int] | None = None
+
+    def measure(self, at: float, transfers: int) -> float:
+        """Messages a second since the last call; 0 at the first one.
+
+        Args:
+            at: the time, in seconds of any clock.
+            transfers: messages that it has transferred until then.
+        """
+        last, self._last = self._last, (at, transfers)
+        if last is None or at <= last[0]:
+            return 0.0
+        return max(0, transfers - last[1]) / (at - last[0])

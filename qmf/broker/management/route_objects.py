@@ -44,6 +44,7 @@ class ManagedRoute(model.Route, SampledObject):
         self.since, self.lastError = round(route.since * _NS), lstr(route.reason)
         self.losses.set(route.losses)
         self.transfers.set(route.transfers)
+        self.rate, self.credit = route.measure_rate(), route.credit
         self.unforwarded.set(route.count_unforwarded)
         measure = route.measure()
         self.measured, self.backlog = measure.waiting is not None, measure.waiting or 0

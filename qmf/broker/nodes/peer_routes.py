@@ -93,6 +93,13 @@ class PeerRoute(Hashable, Protocol):
         """Messages transferred, repeated ones included, over all of its connections."""
 
     @property
+    def credit(self) -> int:
+        """Messages that may be transferred before the receiver grants more; 0 while it is not up."""
+
+    def measure_rate(self) -> float:
+        """Messages transferred a second since the last call; 0 at the first one."""
+
+    @property
     def count_unforwarded(self) -> int:
         """Messages that it has not forwarded, since they would go in a circle."""
 

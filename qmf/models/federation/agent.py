@@ -32,6 +32,8 @@ class Route(ManagedObject):
     lastError = Attribute[str]()
     losses = CounterAttribute()
     transfers = CounterAttribute()
+    rate = Attribute[float]()
+    credit = Attribute[int]()
     unforwarded = CounterAttribute()
     measured = Attribute[bool]()
     backlog = Attribute[int]()

@@ -32,6 +32,8 @@ class Route(TypedObject):
     lastError = Attribute[str]()
     losses = Attribute[int]()
     transfers = Attribute[int]()
+    rate = Attribute[float]()
+    credit = Attribute[int]()
     unforwarded = Attribute[int]()
     measured = Attribute[bool]()
     backlog = Attribute[int]()

@@ -12,7 +12,7 @@ PACKAGE = "qmf.federation"
 ROUTE = ClassSchema(
     package=PACKAGE,
     name="Route",
-    hash=UUID("aa11d0e4-af2b-ba6a-3b02-cdc2618bce76"),
+    hash=UUID("729feeb3-e1e9-e9c8-63d1-51baf7213a85"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Name of the link or the bridge", index=True),
         Property(name="kind", type=TYPES["sstr"], access=Access.RC, desc="What it is: incoming, outgoing or bridge"),
@@ -74,6 +74,18 @@ ROUTE = ClassSchema(
             type=TYPES["count64"],
             unit="message",
             desc="Messages that it has transferred, repeated ones included",
+        ),
+        Statistic(
+            name="rate",
+            type=TYPES["double"],
+            unit="message/second",
+            desc=("Messages that it transferred a second, between the last two times that its statistics were read"),
+        ),
+        Statistic(
+            name="credit",
+            type=TYPES["uint32"],
+            unit="message",
+            desc=("Messages that it may transfer before the receiver of the two grants more; 0 while it is not up"),
         ),
         Statistic(
             name="unforwarded",

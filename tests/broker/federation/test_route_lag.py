@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.broker.federation.route_lag import MOST, RouteLag
+from qmf.broker.federation.route_lag import MOST, RouteLag, RouteRate
 
 
 def test_nothing_waits() -> None:
@@ -60,3 +60,8 @@ def test_no_message_is_older_than_said(steps: list[tuple[int, int]]) -> None:
         oldest = now - times[passed] if passed < len(times) else 0
         assert lag.behind(float(now), passed) >= oldest
     assert (lag.behind(float(len(steps)), passed) > 0) == (passed < len(times))
+
+
+def test_a_rate_is_that_since_the_last_measurement() -> None:
+    rate = RouteRate()
+    assert [rate.measure(at, count) for at, count in ((10.0, 5), (12.0, 9), (12.0, 20), (13.0, 20))] == [0, 2, 0, 0]
