@@ -127,8 +127,15 @@ DEFINITIONS = {
 
 
 @contextlib.contextmanager
-def rabbitmq(folder: Path, http_port: int | None = None) -> Iterator[str]:
-    """A running RabbitMQ with its AMQP 1.0 plugin, and its URL; with a port, its management over HTTP is there."""
+def rabbitmq(folder: Path, http_port: int | None = None, more: Sequence[str] = (), settings: str = "") -> Iterator[str]:
+    """A running RabbitMQ with its AMQP 1.0 plugin, and its URL.
+
+    Args:
+        folder: for its files.
+        http_port: of its management over HTTP; None for none.
+        more: further plugins.
+        settings: lines for its configuration.
+    """
     root = CACHE / "rabbitmq"
     if not root.exists():
         install_rabbitmq(root)
@@ -136,9 +143,9 @@ def rabbitmq(folder: Path, http_port: int | None = None) -> Iterator[str]:
     (server,) = (root / "usr/lib/rabbitmq/lib").glob("rabbitmq_server-*")
     port, daemon_port = free_port(), free_port()
     (folder / "definitions.json").write_text(json.dumps(DEFINITIONS), encoding="utf-8")
-    plugins = ["rabbitmq_amqp1_0", *([] if http_port is None else ["rabbitmq_management"])]
+    plugins = ["rabbitmq_amqp1_0", *([] if http_port is None else ["rabbitmq_management"]), *more]
     (folder / "plugins").write_text(f"[{','.join(plugins)}].\n", encoding="utf-8")
-    settings = f"listeners.tcp.1 = 127.0.0.1:{port}\nload_definitions = {folder}/definitions.json\n"
+    settings += f"listeners.tcp.1 = 127.0.0.1:{port}\nload_definitions = {folder}/definitions.json\n"
     if http_port is not None:
         settings += f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {http_port}\n"
     (folder / "rabbitmq.conf").write_text(settings, encoding="utf-8")

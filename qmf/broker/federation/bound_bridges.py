@@ -18,6 +18,7 @@ from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.peer_bindings import BIND, UNBIND, peer_path
 from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.network_connection import NetworkConnection
+from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Terminus
 
 log = logging.getLogger("qmf.broker.federation")
@@ -113,6 +114,18 @@ class BoundBridge(PullBridge):
         """See `PeerConnector`."""
         self._stop_following()
         await super().close()
+
+    def _ask_agent(self, link: Link) -> bool:
+        """See `IncomingBrokerLink`: its queue at the other broker is known."""
+        if self._agent is not None:
+            self._tasks.spawn(self._read_depth(self._agent, link))
+        return self._agent is not None
+
+    async def _read_depth(self, agent: PeerAgent, link: Link) -> None:
+        try:
+            link.available = await agent.depth_of(self.queue_name)
+        except (PeerRefusal, NetworkFailure) as error:
+            log.debug("%s: what waits at the source is not known: %s", self._who, error)
 
     async def _clean_up(self, network: NetworkConnection) -> None:  # noqa: ARG002  # the agent is on it
         if self._agent is None or self.bridge.queue:

@@ -36,7 +36,7 @@ from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
 
 #: Seconds that the other broker has to say what waits at a source.
-ANSWER_TIMEOUT = 30.0
+ANSWER_TIMEOUT = 5.0
 
 
 class PullingLink(RememberingIncomingLink):
@@ -158,6 +158,8 @@ class IncomingBrokerLink(BrokerLink):
         self._memories: dict[str, AmqpMemory] = {}
         #: When the other broker was asked what waits at the source, and what had passed then; until it answers.
         self._asked: tuple[float, int] | None = None
+        #: The other broker does not answer flows.
+        self._silent = False
 
     def check(self) -> None:
         """See `BrokerLink`."""
@@ -184,21 +186,30 @@ class IncomingBrokerLink(BrokerLink):
         """See `PeerRoute`. The other broker is asked, and its answer is there in the next call."""
         network, link, now = self._network, self._link, self._loop.time()
         if network is None or link is None or self._pulling is None:
-            self._asked = None
+            self._asked, self._silent = None, False
             self.lag.forget()
             return RouteMeasure()
         if self._asked is not None and link.available is not None:
             at, passed = self._asked
             self.lag.measure(at, passed + link.available, link.available)
             self._asked = None
+        elif self._asked is not None and now - self._asked[0] > ANSWER_TIMEOUT:
+            self._asked, self._silent = None, True
+            self.lag.forget()
         if self._asked is None:
             link.available = None
-            if network.engine.ask_state(link):
+            if self._ask_agent(link) if self._silent else network.engine.ask_state(link):
                 self._asked = now, self.transfers
                 network.transport.flush_soon()
-        elif now - self._asked[0] > ANSWER_TIMEOUT:
-            self.lag.forget()  # not every broker answers
         return RouteMeasure(self.lag.waiting, self.lag.behind(now, self.transfers))
+
+    def _ask_agent(self, link: Link) -> bool:  # noqa: ARG002  # of a link without an agent
+        """Ask the agent of the other broker what waits at the source; its answer is `Link.available`.
+
+        Returns:
+            False if there is none.
+        """
+        return False
 
     def _open_target(self) -> tuple[Publisher, Node]:
         publisher, node = open_target(self.definition, self._operations)

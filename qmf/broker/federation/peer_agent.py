@@ -137,6 +137,13 @@ class PeerAgent:
                 found.append(BindingSpec(_text(values.get("bindingKey")), texts))
         return found
 
+    async def depth_of(self, queue: str) -> int | None:
+        """The messages in a queue, None if there is no such queue; errors as of `call_create`."""
+        asked = QueryRequest(what=What.OBJECT, object_id=ObjectId(f"org.apache.qpid.broker:queue:{queue}"))
+        parts = [part for part in await self._request(asked) if isinstance(part, ObjectsResponse)]
+        found = [item.values.get("msgDepth") for part in parts for item in part.objects]
+        return next((depth for depth in found if isinstance(depth, int)), None)
+
     def lose(self, failure: NetworkFailure) -> None:
         """The connection is lost: nothing that waits is answered any more."""
         for waiting in (self._receiver.attached, self._sender.attached, *self._answers.values()):

@@ -14,6 +14,7 @@ from broker.management.managed import knows_agent
 from support.managed_brokers import unique
 from support.waiting import until
 
+from qmf.broker.federation import incoming
 from qmf.broker.nodes.traces import read_trace
 from qmf.broker.operations.principal import BROKER
 from qmf.console.aio import Client
@@ -94,3 +95,19 @@ async def test_a_dynamic_route_from_qpidd_follows_the_bindings(durable: bool) ->
         here.operations.delete_route_link(BROKER, "qpidd")
         while await keys(client):
             continue
+
+
+async def test_what_waits_at_qpidd_for_a_dynamic_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not answer flows: its agent is asked."""
+    monkeypatch.setattr(incoming, "ANSWER_TIMEOUT", 0.1)
+    async with ours_and_qpidd() as (here, _, _, name):
+        here.bind(name, "q", "#")
+        route = unique("dynamic")
+        add(here, route, src=name, dest=name, dynamic=True)
+        bridge = await here.up(route)
+        bridge.on_deliveries = lambda batch: None  # type: ignore[method-assign]
+        bridge.on_delivery = lambda delivery: None  # type: ignore[method-assign]
+        await send(URL, f"{name}/k", *map(str, range(600)))
+        await until(lambda: bridge.measure().waiting, "its agent has answered")
+        assert bridge.measure().waiting == 600  # as qpidd counts, with what is on its way
+        here.operations.delete_route_link(BROKER, "qpidd")
