@@ -13,7 +13,8 @@ from typing import Generic, Protocol, TypeVar
 
 log = logging.getLogger("qmf.broker")
 
-#: Lasting links that are remembered; of more, those are forgotten that were not used for longest.
+#: Lasting links that are remembered. Of more, one is forgotten that is not in use, and of which nothing is open if
+#: there is such a one: that loses nothing.
 MAX_REMEMBERED = 10_000
 
 _Waiting = TypeVar("_Waiting")
@@ -40,6 +41,7 @@ class LinkMemory(Generic[_Waiting]):
 
     Attributes:
         storing: messages that are on the way to the disk, with who is to settle them then.
+        users: ends of links that use it.
     """
 
     def __init__(self, id: int = 0, keeper: MemoryKeeper | None = None, accepted: Iterable[int] = ()) -> None:
@@ -50,6 +52,7 @@ class LinkMemory(Generic[_Waiting]):
             accepted: what the keeper has.
         """
         self.storing: dict[int, _Waiting] = {}
+        self.users = 0
         self._id = id
         self._keeper = keeper
         #: In the order of acceptance; whether the keeper has them.
@@ -128,13 +131,20 @@ class LinkMemories:
         if (memory := self._memories.get(name)) is not None:
             self._ids.move_to_end(name)
             return memory
-        while len(self._ids) >= MAX_REMEMBERED:
-            oldest = next(iter(self._ids))
-            log.warning("more than %d links are remembered: %r is forgotten", MAX_REMEMBERED, oldest)
-            self.delete(oldest)
+        if len(self._ids) >= MAX_REMEMBERED:
+            self._make_room()
         self._ids[name] = id = 0 if self._keeper is None else self._keeper.define(name)
         memory = self._memories[name] = LinkMemory(id, self._keeper)
         return memory
+
+    def _make_room(self) -> None:
+        unused = [name for name in self._ids if not self._memories[name].users]
+        empty = (name for name in unused if not self._memories[name].accepted and not self._memories[name].storing)
+        if (oldest := next(empty, None)) is None and unused:
+            oldest = unused[0]
+            log.warning("more than %d links are remembered: %r is forgotten", MAX_REMEMBERED, oldest)
+        if oldest is not None:
+            self.delete(oldest)
 
     def names(self, beginning: str) -> list[str]:
         """The names of links that begin with a text."""

@@ -89,9 +89,15 @@ def test_links_are_found_by_name_until_they_are_deleted() -> None:
 
 
 def test_too_many_links(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(link_memory, "MAX_REMEMBERED", 2)
+    monkeypatch.setattr(link_memory, "MAX_REMEMBERED", 3)
     memories = LinkMemories()
-    for name in ("one", "two", "one", "three"):
+    memories.find("used").users = 1
+    memories.find("open").accept(1)
+    for name in ("one", "two"):  # each is forgotten for the next one: that loses nothing
         memories.find(name)
-    assert memories.names("") == ["one", "three"]
-    assert "'two' is forgotten" in caplog.text
+    assert (memories.names(""), caplog.text) == (["used", "open", "two"], "")
+    memories.find("two").accept(1)
+    memories.find("used").accept(1)
+    memories.find("three")
+    assert memories.names("") == ["used", "two", "three"]
+    assert "'open' is forgotten" in caplog.text

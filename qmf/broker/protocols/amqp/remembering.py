@@ -24,6 +24,16 @@ class RememberingIncomingLink(IncomingLink):
 
     memory: AmqpMemory
 
+    def begin(self) -> None:
+        """See `IncomingLink`."""
+        self.memory.users += 1
+        super().begin()
+
+    def end(self) -> None:
+        """See `IncomingLink`."""
+        self.memory.users -= 1
+        super().end()
+
     def on_delivery(self, event: Delivery) -> None:
         """Route a message. The sender settles one that was accepted; any other one may be sent again, unchanged."""
         tag, memory = event.delivery_tag, self.memory

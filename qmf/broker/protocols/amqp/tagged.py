@@ -79,11 +79,12 @@ class TaggedOutgoingLink(OutgoingLink):
         wanted = {*known, *accepted}
         if self._lasting and (missing := wanted - unsettled.keys()):
             unsettled.update(self._delivery.claim(missing, self))
-        self._unsettled = {tag: unsettled.pop(tag) for tag in sorted(wanted) if tag in unsettled}
+        kept = {tag: unsettled.pop(tag) for tag in sorted(wanted) if tag in unsettled}
+        self._unsettled = kept.copy()
+        self._resuming = deque(sorted({*kept, *accepted}))  # before anything else is sent
         self._release_held()
         self._delivery.release(unsettled.values())
-        self._resuming = deque(sorted({*self._unsettled, *accepted}))
-        return [tag for tag in known if tag in self._unsettled]
+        return [tag for tag in known if tag in kept]
 
     def reattach(self, transport: AmqpTransport, link: Link) -> None:
         """Send on another link from now on."""
