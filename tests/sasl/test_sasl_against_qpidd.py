@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import pytest
 import trustme
+from support.nss import NAME, needs_nss, nss_database
 from support.waiting import until, wait_until
 
 from qmf.bus import AmqpBus
@@ -116,27 +117,14 @@ async def test_the_user_of_a_message(url: str) -> None:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an authority, certificates of a broker and of bob, and the database of qpidd's TLS."""
+    """A database of qpidd's TLS, with an authority and certificates of a broker and of bob."""
     if not COMMAND:
         pytest.skip("QMF_TEST_QPIDD_SASL names no qpidd")
-    if missing := [name for name in ("certutil", "pk12util", "openssl") if shutil.which(name) is None]:
-        pytest.skip(f"{missing[0]} is not installed")
-    folder: Path = tmp_path_factory.mktemp("certificates")
+    needs_nss()
     authority = trustme.CA()
-    authority.cert_pem.write_to_path(str(folder / "ca"))
-    server = authority.issue_cert("localhost", "127.0.0.1", common_name="broker")
-    server.private_key_and_cert_chain_pem.write_to_path(str(folder / "server"))
-    authority.issue_cert("bob@example.org", common_name="bob").private_key_and_cert_chain_pem.write_to_path(
-        str(folder / "bob")
-    )
-    (folder / "password").write_text("p\n")
-    for command in (
-        f"certutil -N -d {folder} -f {folder}/password",
-        f"certutil -A -d {folder} -f {folder}/password -n ca -t CT,C, -i {folder}/ca",
-        f"openssl pkcs12 -export -in {folder}/server -name broker -passout pass:p -out {folder}/server.p12",
-        f"pk12util -i {folder}/server.p12 -d {folder} -k {folder}/password -W p",
-    ):
-        subprocess.run(shlex.split(command), check=True, capture_output=True)
+    folder = nss_database(tmp_path_factory.mktemp("certificates"), authority)
+    issued = authority.issue_cert("bob@example.org", common_name="bob")
+    issued.private_key_and_cert_chain_pem.write_to_path(str(folder / "bob"))
     return folder
 
 
@@ -146,7 +134,7 @@ async def test_a_certificate(certificates: Path) -> None:
     (certificates / "qpidd.conf").write_text("mech_list: EXTERNAL\n")
     port, tls_port = _free_port(), _free_port()
     words = shlex.split(COMMAND.format(port=port, config=certificates))
-    words += ["--ssl-port", str(tls_port), "--ssl-cert-db", str(certificates), "--ssl-cert-name", "broker"]
+    words += ["--ssl-port", str(tls_port), "--ssl-cert-db", str(certificates), "--ssl-cert-name", NAME]
     words += ["--ssl-cert-password-file", str(certificates / "password"), "--ssl-require-client-authentication"]
     process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     try:

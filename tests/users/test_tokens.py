@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import ssl
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import attrs
 import jwt
 import pytest
+import trustme
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -18,7 +22,7 @@ from qmf.bus import AmqpBus
 from qmf.errors import AuthenticationError, ConnectError
 from qmf.messaging import aio, exceptions
 from qmf.sasl.results import Authenticated, Pending, Rejected
-from qmf.users.tokens import TokenOptions, TokenVerifier
+from qmf.users.tokens import TokenError, TokenOptions, TokenVerifier
 from qmf.users.verifiers import UsersError
 
 KEY, OTHER = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
@@ -102,6 +106,49 @@ def test_keys_that_cannot_be_used(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(UsersError, match="neither a JSON Web Key Set nor a public key"):
             TokenVerifier(TokenOptions(keys=str(path), audience="broker"))
+
+
+class _Keys(BaseHTTPRequestHandler):
+    """Answers with a key set, and counts how often."""
+
+    asked = 0
+
+    def do_GET(self) -> None:
+        type(self).asked += 1
+        entry = {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())), "kid": "one", "use": "sig"}
+        body = json.dumps({"keys": [entry]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_keys_by_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    with HTTPServer(("127.0.0.1", 0), _Keys) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            verifier = TokenVerifier(TokenOptions(keys=f"https://localhost:{server.server_port}/", audience="broker"))
+            for _ in range(2):
+                assert verifier.read(token()).user == "ann"
+            assert _Keys.asked == 1
+            with pytest.raises(TokenError, match="not accepted"):
+                verifier.read(token(OTHER))
+        finally:
+            server.shutdown()
+            thread.join()
+    unreachable = TokenVerifier(TokenOptions(keys="https://localhost:1/", audience="broker"))
+    with pytest.raises(TokenError, match="not accepted"):
+        unreachable.read(token())
 
 
 async def test_a_broker_takes_tokens(keys: Path) -> None:

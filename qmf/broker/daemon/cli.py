@@ -40,6 +40,7 @@ from qmf.broker.daemon.security import (
     print_hash,
     security_warnings,
     server_tls,
+    tls_port,
     token_verifier,
 )
 from qmf.broker.daemon.store_commands import run_store_command
@@ -225,11 +226,11 @@ def _broker(
         domains=options.domain,
         limits=QueueLimits(options.max_messages, options.max_bytes or None),
         ssl_context=None if tls is None else tls.context,
-        tls_port=None if options.require_encryption else options.tls_port,
+        tls_port=None if options.require_encryption else tls_port(options),
         server_certificate=None if tls is None else lambda: tls.certificate,
         users=users,
         tokens=tokens,
-        certificates=options.tls_client_ca is not None,
+        certificates=tls is not None and tls.options.client_ca is not None,
         kerberos=kerberos_service(options),
         mechanisms=None if options.sasl_mechanisms is None else options.sasl_mechanisms.replace(",", " ").split(),
         management=options.management_interval if manages else None,

@@ -11,7 +11,6 @@ _NO_LINKS = "it is for links by AMQP 0-10, which this broker does not have"
 _NO_MODULES = "this broker has no modules to load"
 _NO_HA = "this broker has no high availability"
 _LINEAR_STORE = "it belongs to qpidd's journal, which this broker does not have"
-_NSS = "NSS databases are not read; give --tls-cert and --tls-key, in PEM"
 
 
 @attrs.frozen
@@ -83,9 +82,7 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     ForeignOption("federation-tag", _NO_LINKS, "NAME"),
     ForeignOption("session-max-unacked", "the credit of a receiver is its limit", "DELIVERIES"),
     _refuse("transport", "this broker listens on TCP alone", "TRANSPORT", "tcp"),
-    _refuse("ssl-use-export-policy", _NSS, None),
-    _refuse("ssl-cert-db", _NSS, "PATH"),
-    _refuse("ssl-cert-name", _NSS, "NAME"),
+    _refuse("ssl-use-export-policy", "ciphers of that policy are broken: leave it out", None),
     ForeignOption("ssl-sasl-no-dict", "--sasl-mechanisms EXTERNAL forbids passwords", None),
     _refuse("ha-cluster", _NO_HA, "yes|no", *_NO),
     _refuse("ha-queue-replication", _NO_HA, "yes|no", *_NO),

@@ -279,6 +279,14 @@ def _add_tls_options(parser: argparse.ArgumentParser) -> None:
         help="file whose first line is the password of the private key",
     )
     add(
+        "--ssl-cert-db",
+        type=Path,
+        metavar="DIR",
+        help="certificate, key and authorities of clients are in this database of NSS, as qpidd has them, with "
+        "--ssl-cert-password-file; TLS is on --tls-port (5671)",
+    )
+    add("--ssl-cert-name", metavar="NAME", help="the broker's certificate in --ssl-cert-db (the name of this machine)")
+    add(
         "--tls-port",
         "--ssl-port",
         type=port,

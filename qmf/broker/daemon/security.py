@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import datetime
 import logging
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
 from qmf._audit_log import AuditFile
+from qmf.broker.daemon.nss_database import NssDatabase
 from qmf.broker.daemon.tls import BrokerTls, TlsOptions
 from qmf.connecting.loopback import is_loopback
 from qmf.connecting.tls import TlsError
@@ -19,6 +21,9 @@ from qmf.users.prompt import read_new_password
 from qmf.users.tokens import TokenOptions, TokenVerifier
 from qmf.users.users import Users
 from qmf.users.verifiers import hash_password
+
+#: The port of TLS with a database of NSS, where none is given.
+_TLS_PORT = 5671
 
 
 class SecurityOptionError(Exception):
@@ -45,7 +50,7 @@ def check_security(options: argparse.Namespace, host: str) -> None:
         )
     if bool(options.token_keys) != bool(options.token_audience):
         raise SecurityOptionError("--token-keys and --token-audience are given together")
-    if options.tls_cert is None:
+    if options.tls_cert is None and options.ssl_cert_db is None:
         for given, name in (
             (options.require_encryption, "require-encryption"),
             (options.tls_port is not None, "tls-port"),
@@ -57,7 +62,8 @@ def check_security(options: argparse.Namespace, host: str) -> None:
 
 def _logs_in(options: argparse.Namespace) -> bool:
     """Whether clients have to log in."""
-    return bool(options.users or options.token_keys or options.tls_client_ca or options.kerberos_keytab)
+    by_certificate = options.tls_client_ca or (options.ssl_cert_db and options.tls_client_certificate)
+    return bool(options.users or options.token_keys or by_certificate or options.kerberos_keytab)
 
 
 def server_tls(options: argparse.Namespace) -> BrokerTls | None:
@@ -66,6 +72,10 @@ def server_tls(options: argparse.Namespace) -> BrokerTls | None:
     Raises:
         TlsError: a file cannot be read or used, or options contradict each other.
     """
+    if options.ssl_cert_db is not None:
+        return _nss_tls(options)
+    if options.ssl_cert_name is not None:
+        raise TlsError("--ssl-cert-name needs --ssl-cert-db")
     if options.tls_cert is None:
         for name in (
             "tls_key",
@@ -89,6 +99,36 @@ def server_tls(options: argparse.Namespace) -> BrokerTls | None:
             minimum_version=options.tls_min_version,
             ciphers=options.tls_ciphers,
         )
+    )
+
+
+def tls_port(options: argparse.Namespace) -> int | None:
+    """The port of TLS beside one without; None for none."""
+    if options.tls_port is None and options.ssl_cert_db is not None:
+        return _TLS_PORT
+    found: int | None = options.tls_port
+    return found
+
+
+def _nss_tls(options: argparse.Namespace) -> BrokerTls:
+    """TLS with what is in a database of NSS; on its own port, as with qpidd."""
+    for name in ("tls_cert", "tls_key", "tls_client_ca"):
+        if getattr(options, name) is not None:
+            raise TlsError(f"--{name.replace('_', '-')} and --ssl-cert-db exclude each other")
+    if options.tls_key_password is None:
+        raise TlsError("--ssl-cert-db needs --ssl-cert-password-file")
+    database = NssDatabase(options.ssl_cert_db, options.ssl_cert_name or socket.getfqdn(), options.tls_key_password)
+    return BrokerTls(
+        TlsOptions(
+            cert=database.cert,
+            key_password=database.password,
+            client_ca=database.authorities if options.tls_client_certificate else None,
+            crl=options.tls_crl,
+            client_certificate_required=options.tls_client_certificate,
+            minimum_version=options.tls_min_version,
+            ciphers=options.tls_ciphers,
+        ),
+        database.export,
     )
 
 
@@ -176,7 +216,7 @@ def _exposures(options: argparse.Namespace, *, known_users: bool, tls: bool) -> 
         found.append("without users (--users FILE), so that anybody who reaches it may use it")
     if not tls:
         found.append("without TLS (--tls-cert FILE), so that passwords and messages can be read on the way")
-    elif (options.tls_port is not None or options.mqtt_tls_port is not None) and not options.require_encryption:
+    elif (tls_port(options) is not None or options.mqtt_tls_port is not None) and not options.require_encryption:
         found.append("on a port without TLS as well (--require-encryption closes it)")
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -56,13 +57,19 @@ class BrokerTls:
         certificate: of the broker, as DER.
     """
 
-    def __init__(self, options: TlsOptions) -> None:
+    def __init__(self, options: TlsOptions, export: Callable[[], None] = lambda: None) -> None:
         """Read the files.
 
+        Args:
+            options: see there.
+            export: writes them before they are read, from where they come.
+
         Raises:
-            TlsError: a file cannot be read or used, or options contradict each other.
+            TlsError: a file cannot be read or used, or options contradict each other; also as of `export`.
         """
         self.options = options
+        self._export = export
+        export()
         self.context = _make_context(options)
         self.certificate = _first_certificate(options.cert)
 
@@ -74,6 +81,7 @@ class BrokerTls:
         Raises:
             TlsError: a file cannot be read or used; nothing has changed.
         """
+        self._export()
         _make_context(self.options)  # a context may be left with a new certificate and an old key
         _load_files(self.context, self.options)
         self.certificate = _first_certificate(self.options.cert)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import re
 import ssl
@@ -197,3 +198,16 @@ def test_versions(files: Files) -> None:
     assert BrokerTls(TlsOptions(cert=files.server)).context.minimum_version is ssl.TLSVersion.TLSv1_2
     newer = BrokerTls(TlsOptions(cert=files.server, minimum_version="1.3"))
     assert newer.context.minimum_version is ssl.TLSVersion.TLSv1_3
+
+
+async def test_the_protocol_may_be_named(broker: Broker, files: Files) -> None:
+    """Clients that ask for ``amqp`` by ALPN get it, and others are let in all the same."""
+    assert broker.tls_url is not None
+    port = int(broker.tls_url.rpartition(":")[2])
+    for asked, agreed in ((["amqp"], "amqp"), (["h2", "amqp"], "amqp"), ([], None)):
+        context = TlsFiles(ca=files.ca).context()
+        if asked:
+            context.set_alpn_protocols(asked)
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+        assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == agreed
+        writer.close()

@@ -95,3 +95,10 @@ def test_a_connection_that_is_cut_is_made_again(proton: ForeignProgram, url: str
         assert proton.paused() == ["held message 1"]
         proxy.cut()
         assert proton.go_on() == ["message 1", "message 2"]
+
+
+def test_passwords(proton: ForeignProgram) -> None:
+    with EmbeddedBroker(queues=["jobs"], users={"anna": "secret"}) as broker:
+        right, wrong = (broker.url.replace("://", f"://anna:{password}@") for password in ("secret", "wrong"))
+        assert proton("send", right, "jobs", "one") == ["accepted"]
+        assert proton("send", wrong, "jobs", "one") != ["accepted"]
