@@ -60,7 +60,7 @@ class use : public proton::messaging_handler {
     const std::string& url() const { return arguments_.at(0); }
     const std::string& argument(size_t index) const { return arguments_.at(index + 1); }
     size_t count() const { return arguments_.size() - 1; }
-    virtual proton::connection_options options() { return proton::connection_options(); }
+    virtual proton::connection_options options() { return proton::connection_options().sasl_allow_insecure_mechs(true); }
     proton::connection connection_;
 
   private:
