@@ -219,9 +219,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, list[float]]]:
         for start in available():
             with start() as broker:
                 for size in arguments.sizes:
-                    count = max(1_000, arguments.messages * 100 // max(size, 100) * (1 if size <= 100 else 10))
                     for qos in range(3):
-                        taken = rate(broker, qos, size, min(count, arguments.messages), clock=arguments.clock)
+                        taken = rate(broker, qos, size, arguments.messages, clock=arguments.clock)
                         keep(f"QoS {qos}, {size:,} B", broker, taken)
                 taken = fan_out(broker, arguments.fan_out, arguments.messages // 200, clock=arguments.clock)
                 keep(f"deliveries to {arguments.fan_out:,} subscribers", broker, taken)
@@ -237,7 +236,7 @@ def main() -> None:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--messages", type=int, default=50_000, metavar="N", help="of each flow, fewer if they are large (%(default)s)")
+    add("--messages", type=int, default=50_000, metavar="N", help="of each flow (%(default)s)")
     add("--sizes", type=int, nargs="+", default=[100, 10_000], metavar="BYTES", help="of payloads (%(default)s)")
     add("--fan-out", type=int, default=1_000, metavar="N", help="subscribers of one topic (%(default)s)")
     add("--connections", type=int, default=10_000, metavar="N", help="that are idle (%(default)s)")

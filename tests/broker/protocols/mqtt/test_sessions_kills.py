@@ -20,11 +20,23 @@ pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("QMF_SOAK_KILLS", "100"))
 
 
-def start(folder: Path) -> tuple[Process, int]:
-    """The broker as a process, and its port of MQTT."""
+def start(folder: Path, patience: int = 1) -> tuple[Process, int]:
+    """The broker as a process, and its port of MQTT.
+
+    Args:
+        folder: of its data.
+        patience: how often the usual time it has to restore these.
+    """
     options = ("--port", "0", "--mqtt-port", "0", "--data-dir", str(folder), "--no-management")
     process = Process(command("qmf-broker"), *options)
-    return process, int(process.wait_for("Listening on").rpartition(":")[2])
+    while True:
+        try:
+            return process, int(process.wait_for("Listening on").rpartition(":")[2])
+        except AssertionError:
+            patience -= 1
+            if not patience or process.popen.poll() is not None:
+                process.end(signal.SIGKILL)
+                raise
 
 
 async def live(
