@@ -156,6 +156,8 @@ class IncomingBrokerLink(BrokerLink):
         self._pulling: PullingLink | None = None
         #: What was accepted of each broker at which the domain's URLs lead, by its container id.
         self._memories: dict[str, AmqpMemory] = {}
+        #: What the other broker was told that was accepted, when the link was asked for the last time.
+        self._listed: list[int] = []
         #: When the other broker was asked what waits at the source, and what had passed then; until it answers.
         self._asked: tuple[float, int] | None = None
         #: The other broker does not answer flows.
@@ -238,8 +240,10 @@ class IncomingBrokerLink(BrokerLink):
             source = self.source_terminus(network.peer.product)
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
-        accepted = dict.fromkeys(self._memory(network).accepted, Outcome.ACCEPTED)
-        resumption = self._resumption(network, accepted)
+        memory = self._memory(network)
+        self._listed = memory.accepted
+        known: dict[int, Outcome | None] = dict.fromkeys(self._listed, Outcome.ACCEPTED)
+        resumption = self._resumption(network, {**known, **dict.fromkeys(memory.storing)})
         return network.engine.links.attach(
             definition.name,
             is_sender=False,
@@ -264,7 +268,10 @@ class IncomingBrokerLink(BrokerLink):
             raise LinkFailed(str(error)) from error
         memory = self._memory(network)
         if link.resumption is not None:
-            memory.keep(link.resumption.unsettled)
+            # What was stored since it was asked comes again: it was not listed.
+            for tag in self._listed:
+                if tag not in link.resumption.unsettled:
+                    memory.confirm(tag)
         pulling = self._pulling = PullingLink(
             network.transport,
             link,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from broker.federation.federated import IN, OUT, FederatedBroker, send
 from support.frame_cutter import Cut, FrameCutter, Performative
 from support.waiting import until
 
+from qmf.broker.federation.incoming import IncomingBrokerLink
 from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.nodes.node_declaration import read_node_declaration
+from qmf.broker.nodes.recorder import OnStored
 from qmf.broker.operations.principal import BROKER
 
 #: The frames of a transfer and of what follows, by which way they go on a link from the other broker, and on one to it.
@@ -113,3 +116,32 @@ async def test_a_connection_is_lost_at_a_frame(pull: bool, frame: str, killed: s
         await send(made.source, source, "two", durable=True)
         await until(lambda: made.source.depth(source) == 0, lambda: f"{contents(made.source, source)}")
         assert contents(made.target, target) == ["one", "two"]
+
+
+@pytest.mark.slow
+async def test_what_is_stored_while_the_link_is_asked_for_again_comes_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was listed without an outcome, and has one when the other broker asks for it."""
+    waiting: list[Callable[[], None]] = []
+    async with ends(tmp_path, pull=True) as made:
+        recorder = made.target.registry.recorder
+        assert recorder is not None
+        close_unit, on_attached = recorder.close_unit, IncomingBrokerLink.on_attached
+
+        def close_later(stored: OnStored | None) -> bool:
+            return close_unit(None if stored is None else lambda error: waiting.append(partial(stored, error)))
+
+        def store_before(link: IncomingBrokerLink) -> None:
+            while waiting:
+                waiting.pop()()
+            on_attached(link)
+
+        monkeypatch.setattr(recorder, "close_unit", close_later)
+        monkeypatch.setattr(IncomingBrokerLink, "on_attached", store_before)
+        source, target = made.queues
+        await send(made.source, source, "one", durable=True)
+        await until(lambda: len(waiting) == 1, "it is on the disk")
+        made.proxy.cut()
+        await until(lambda: made.source.depth(source) == 0, lambda: f"{contents(made.target, target)}")
+        assert contents(made.target, target) == ["one"]

@@ -82,8 +82,7 @@ class TaggedOutgoingLink(OutgoingLink):
         kept = {tag: unsettled.pop(tag) for tag in sorted(wanted) if tag in unsettled}
         self._unsettled = kept.copy()
         self._resuming = deque(sorted({*kept, *accepted}))  # before anything else is sent
-        self._release_held()
-        self._delivery.release(unsettled.values())
+        self._delivery.release([*unsettled.values(), *self._take_held()])  # together, so that they stay in order
         return [tag for tag in known if tag in kept]
 
     def reattach(self, transport: AmqpTransport, link: Link) -> None:
@@ -134,9 +133,8 @@ class TaggedOutgoingLink(OutgoingLink):
 
     def on_detached(self) -> None:
         """See `OutgoingLink`."""
-        self._delivery.remove_consumer(self)
-        self._release_held()
         super().on_detached()
+        self._delivery.release(self._take_held())
 
     def _send_tagged(self, entry: Entry, data: bytes) -> None:
         tag = entry.record if self._lasting and entry.record is not None else next(self._tags)
@@ -176,9 +174,9 @@ class TaggedOutgoingLink(OutgoingLink):
                 self._held.popleft()
                 self._send_tagged(entry, data)
 
-    def _release_held(self) -> None:
+    def _take_held(self) -> list[Entry]:
         held, self._held = self._held, deque()
-        self._delivery.release([entry for entry, _ in held if entry.acquirer is self])
+        return [entry for entry, _ in held if entry.acquirer is self]
 
 
 def window_of(transport: AmqpTransport, most: int) -> int:

@@ -1,0 +1,80 @@
+"""Outgoing links whose messages have delivery tags of their own: what waits for the disk, and order after a loss."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from broker.federation.federated import OUT, FederatedBroker, send
+from support.frame_cutter import Cut, FrameCutter, Performative
+from support.waiting import until
+
+from qmf.broker.federation.link_status import PeerLinkState
+from qmf.broker.nodes.node_declaration import read_node_declaration
+from qmf.broker.operations.principal import BROKER
+from qmf.broker.store.journal import Journal
+
+pytestmark = pytest.mark.slow
+
+
+@asynccontextmanager
+async def linked(folder: Path) -> AsyncIterator[tuple[FederatedBroker, FederatedBroker, FrameCutter]]:
+    """A broker with a durable link from ``here`` to ``there`` of another one, through a proxy."""
+    async with (
+        FederatedBroker(port=0, queues=["there"]) as there,
+        FederatedBroker(port=0, data_dir=folder) as here,
+    ):
+        with FrameCutter(there.url) as proxy:
+            limits = here.registry.limits
+            here.operations.create(BROKER, "here", read_node_declaration(("queue",), {"durable": True}, limits=limits))
+            here.domain(proxy.url, durable=True)
+            here.link(OUT, "here", "there", durable=True)
+            await here.state(PeerLinkState.OPERATIONAL)
+            yield here, there, proxy
+
+
+def contents(broker: FederatedBroker, queue: str) -> list[str]:
+    """What is available in a queue."""
+    waiting = broker.queue(queue).contents.waiting()
+    return [entry.message.data.rpartition(b"\xa1")[2][1:].decode() for entry in waiting]
+
+
+async def test_a_message_is_sent_when_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with linked(tmp_path) as (here, there, _):
+        is_on_disk = False
+        waiting: list[bool] = []
+
+        def is_stored(journal: Journal, record: int) -> bool:
+            waiting.append(is_on_disk)
+            return is_on_disk
+
+        monkeypatch.setattr(Journal, "is_stored", is_stored)
+        await send(here, "here", "one", "two", durable=True)
+        await until(lambda: len(waiting) >= 2, "they wait for the disk")
+        assert (contents(there, "there"), contents(here, "here")) == ([], [])
+        is_on_disk = True
+        await send(here, "here", "three", durable=True)
+        await until(lambda: here.depth("here") == 0, lambda: f"{here.depth('here')}")
+        assert contents(there, "there") == ["one", "two", "three"]
+
+
+async def test_messages_stay_in_order_over_a_loss(tmp_path: Path) -> None:
+    async with linked(tmp_path) as (here, there, proxy):
+        sent = [f"{number:02}" for number in range(30)]
+        proxy.cut_at(Cut(Performative.TRANSFER, to_broker=True, count=10, passed=False, refuse=True))
+        await send(here, "here", *sent, durable=True)
+        await here.state(PeerLinkState.WAITING)
+        proxy.refuse(False)
+        await until(lambda: here.depth("here") == 0, lambda: f"{here.depth('here')}")
+        assert contents(there, "there") == sent
+
+
+async def test_a_link_that_is_deleted_gives_all_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with linked(tmp_path) as (here, there, _):
+        monkeypatch.setattr(Journal, "is_stored", lambda *_: False)
+        await send(here, "here", "one", "two", durable=True)
+        await until(lambda: contents(here, "here") == [], "they wait for the disk")
+        here.operations.delete_link(BROKER, OUT, "link")
+        assert (contents(here, "here"), contents(there, "there")) == (["one", "two"], [])
