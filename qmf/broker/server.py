@@ -26,8 +26,10 @@ from qmf.broker.nodes.topics import PolicyKind
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.peers import FederationError
 from qmf.broker.operations.principal import BROKER
+from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.broker.options import BrokerArguments, BrokerOptions
 from qmf.broker.protocols.amqp.protocol import AmqpProtocol
+from qmf.broker.queue_links.links import BrokerQueueLinks
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.shared_ports import AMQP, MQTT, STOMP, WEBSOCKET, Accept, Offer, start_listeners
 from qmf.errors import CallerError
@@ -107,6 +109,7 @@ class Broker(AsyncClosable):
         self._expiry: asyncio.TimerHandle | None = None
         self._federation: BrokerFederation | None = None
         self._relays: BrokerRelays | None = None
+        self._queue_links: BrokerQueueLinks | None = None
 
     @property
     def host(self) -> str:
@@ -302,6 +305,7 @@ class Broker(AsyncClosable):
             from qmf.broker.relay.relays import BrokerRelays
 
             self._relays = operations.relays = BrokerRelays(operations, federation, options)
+        self._queue_links = operations.queue_links = BrokerQueueLinks(operations)
         return federation
 
     def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
@@ -335,6 +339,8 @@ class Broker(AsyncClosable):
             None, (self._tls_listener, *self._mqtt_listeners, self._stomp_listener, self._ws_listener)
         ):
             listener.stop()
+        if self._queue_links is not None:
+            self._queue_links.close()
         if self._relays is not None:
             await self._relays.close()
         if self._federation is not None:
@@ -397,14 +403,17 @@ class Broker(AsyncClosable):
         for each in persistence.peers:
             try:
                 self._restore_peer(federation, each.kind.value, each.name, each.fields)
-            except FederationError as error:
+            except (FederationError, QueueLinkError) as error:
                 await self._close_data_dir()
                 raise StoreDamaged(
                     persistence.path, f"{each.kind.value} {each.name!r} cannot be restored: {error}"
                 ) from error
 
     def _restore_peer(self, federation: BrokerFederation, kind: str, name: str, fields: Mapping[str, object]) -> None:
-        if kind != "relay":
+        assert self._queue_links is not None
+        if kind == "queuelink":
+            self._queue_links.restore(name, fields)
+        elif kind != "relay":
             federation.restore(kind, name, fields)
         elif self._relays is not None:
             self._relays.restore(name, fields)
@@ -445,6 +454,8 @@ class Broker(AsyncClosable):
         assert self._federation is not None
         self._sessions.on_node_deleted(node)
         self._federation.on_node_deleted(node)
+        if self._queue_links is not None:
+            self._queue_links.on_node_deleted(node)
         if self._relays is not None:
             self._relays.on_node_deleted(node)
 
@@ -454,6 +465,8 @@ class Broker(AsyncClosable):
         assert self._federation is not None
         self._sessions.on_policy_changed()
         self._federation.on_policy_changed()
+        if self._queue_links is not None:
+            self._queue_links.on_policy_changed()
         if self._relays is not None:
             self._relays.on_policy_changed()
 

@@ -16,7 +16,7 @@ import attrs
 
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
-from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
+from qmf.bus.engine.values import START_FILTER, DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import AddressPolicy, BindingOptions, LinkOptions, Mode, NodeType, Reliability
 from qmf.messaging.bindings import check_bindings, declared_properties, has_bindings, link_properties, own_binding
@@ -122,6 +122,8 @@ def _check_link_options(address: Address, product: str, capabilities: Collection
         _check_exactly_once(address, product, capabilities)
     if link.subscribe:
         raise _refusal(address, product, "link.x-subscribe")
+    if link.start is not None and product != EMBEDDED:
+        raise _refusal(address, product, "link.start")
     _check_declaration(address, product, sending=sending)
     if product not in _BINDING and has_bindings(address):
         raise _refusal(address, product, "x-bindings")
@@ -338,6 +340,8 @@ def _filters(address: Address) -> tuple[Filter, ...]:
     found = []
     if link.selector is not None:
         found.append(Filter(*_SELECTOR, link.selector))
+    if link.start is not None:
+        found.append(Filter("start", START_FILTER, link.start))
     if link.declare.arguments.get(_NO_LOCAL_ARGUMENT):
         found.append(Filter(*_NO_LOCAL, []))
     if (binding := own_binding(address)) is not None:  # in place of the subject, which is the default of its key

@@ -7,7 +7,7 @@ import pytest
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 from qmf.messaging import Address, InvalidOption
-from qmf.messaging.resolution import ARTEMIS, EMBEDDED, RABBITMQ, LinkRequest, resolve
+from qmf.messaging.resolution import ARTEMIS, EMBEDDED, QPIDD, RABBITMQ, LinkRequest, resolve
 
 QPID = "qpid-cpp"
 SELECTOR = "apache.org:selector-filter:string"
@@ -233,3 +233,10 @@ def test_what_a_broker_cannot_do_is_refused_by_name(text: str, product: str, opt
     assert option in message
     assert message.endswith(f"is not supported by {product}")
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("product", [QPIDD, ARTEMIS, RABBITMQ])
+def test_a_start_is_refused_where_the_broker_has_none(product: str) -> None:
+    address = Address("q; {link: {start: tail}}")
+    with pytest.raises(InvalidOption, match=r"link\.start"):
+        resolve(address, sending=False, product=product)

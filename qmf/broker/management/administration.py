@@ -22,13 +22,14 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.peers import TRANSPORTS, FederationError, LinkDirection
 from qmf.broker.operations.policy import Action, ObjectType
 from qmf.broker.operations.principal import Principal
+from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.errors import DecodeError
 
 #: What `create` and `delete` know.
 _EXCHANGE_TYPES = ("exchange", "topic")
-_DOMAIN, _LINK, _BRIDGE, _RELAY = "domain", "link", "bridge", "relay"
+_DOMAIN, _LINK, _BRIDGE, _RELAY, _QUEUE_LINK = "domain", "link", "bridge", "relay", "queuelink"
 _DIRECTIONS = {direction.value: direction for direction in LinkDirection}
-_PEER_TYPES = frozenset({_DOMAIN, _LINK, _BRIDGE, _RELAY, *_DIRECTIONS})
+_PEER_TYPES = frozenset({_DOMAIN, _LINK, _BRIDGE, _RELAY, _QUEUE_LINK, *_DIRECTIONS})
 #: Beginning of the names of links that only `connect` gives.
 _RESERVED = "qpid."
 _POLICIES = {kind.value: kind for kind in PolicyKind}
@@ -51,7 +52,7 @@ class Administration:
 
         Args:
             type: ``queue``, ``exchange``, ``topic``, ``binding``, ``QueuePolicy``, ``TopicPolicy``, ``domain``,
-                ``incoming``, ``outgoing``, ``link``, ``bridge`` or ``relay``.
+                ``incoming``, ``outgoing``, ``link``, ``bridge``, ``relay`` or ``queuelink``.
             name: of the node; of a binding ``exchange/queue/key``.
             properties: settings of the node, or arguments of the binding.
             strict: refuse settings that this broker does not know, rather than ignore them.
@@ -305,7 +306,7 @@ class Administration:
             raise MethodError(f"invalid parameter to method call: {error}") from error
 
     def _create_peer(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
-        """Create a domain, a link, a route, or a relay."""
+        """Create a domain, a link, a route, a relay, or a link between queues."""
         if not name:
             raise MethodError("invalid parameter to method call: the name is empty")
         try:
@@ -319,9 +320,11 @@ class Administration:
                 self._operations.create_bridge(self._principal, name, properties, strict=strict)
             elif type == _RELAY:
                 self._operations.create_relay(self._principal, name, properties, strict=strict)
+            elif type == _QUEUE_LINK:
+                self._operations.create_queue_link(self._principal, name, properties, strict=strict)
             else:
                 self._operations.create_link(self._principal, _DIRECTIONS[type], name, properties, strict=strict)
-        except FederationError as error:
+        except (FederationError, QueueLinkError) as error:
             raise MethodError(str(error)) from error
 
     def _delete_peer(self, type: str, name: str) -> None:
@@ -334,9 +337,11 @@ class Administration:
                 self._operations.delete_bridge(self._principal, name)
             elif type == _RELAY:
                 self._operations.delete_relay(self._principal, name)
+            elif type == _QUEUE_LINK:
+                self._operations.delete_queue_link(self._principal, name)
             else:
                 self._operations.delete_link(self._principal, _DIRECTIONS[type], name)
-        except FederationError as error:
+        except (FederationError, QueueLinkError) as error:
             raise MethodError(str(error)) from error
 
     def _bind(self, name: str, arguments: Mapping[str, object]) -> None:

@@ -10,9 +10,10 @@ from qmf.agent import Agent, Event, MethodError
 from qmf.broker.management.callers import answers_refusals, current_principal
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.values import lstr, sstr
-from qmf.broker.nodes.observer import BrokerObserver, MessageRelay
+from qmf.broker.nodes.observer import BrokerObserver, MessageRelay, NodeLink
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.peers import FederationError
+from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.errors import CallerError
 from qmf.models.forwarding import agent as model
 
@@ -31,7 +32,7 @@ def _call(method: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
     """The result of an operation; its errors are those of a method."""
     try:
         return answers_refusals(method)(*args, **kwargs)
-    except FederationError as error:
+    except (FederationError, QueueLinkError) as error:
         raise MethodError(str(error)) from error
 
 
@@ -80,6 +81,50 @@ class ManagedRelay(model.Relay, SampledObject):
         return model.RelayRetryDeadLettersResult(moved=moved)
 
 
+class ManagedQueueLink(model.QueueLink, SampledObject):
+    """A link within the broker."""
+
+    def __init__(self, link: NodeLink, operations: Operations) -> None:
+        """Make the object of a link.
+
+        Args:
+            link: of the broker.
+            operations: of the broker.
+        """
+        wanted = link.wanted
+        super().__init__(
+            name=sstr(link.name),
+            source=sstr(wanted.source),
+            target=sstr(wanted.target),
+            mode=wanted.mode_name,
+            selector=lstr(wanted.selector),
+            durable=link.durable,
+            maxCount=wanted.max_count,
+            maxSize=wanted.max_size,
+            maxRate=wanted.max_rate,
+            creator=sstr(wanted.user),
+        )
+        self._link = link
+        self._operations = operations
+
+    def sample(self) -> None:
+        """See `SampledObject`."""
+        link = self._link
+        self.state, self.lastError = sstr(link.state_name), lstr(link.reason)
+        self.since = round(link.since * _NS)
+        self.passed.set(link.passed)
+        self.octets.set(link.octets)
+        self.skipped.set(link.skipped)
+
+    def pause(self) -> None:
+        """See the schema."""
+        _call(self._operations.pause_queue_link, current_principal(), self._link.name)
+
+    def resume(self) -> None:
+        """See the schema."""
+        _call(self._operations.resume_queue_link, current_principal(), self._link.name)
+
+
 class ForwardingPublisher(BrokerObserver):
     """Adds the objects to the broker's agent and removes them, and raises the events."""
 
@@ -94,10 +139,14 @@ class ForwardingPublisher(BrokerObserver):
         self._agent = agent
         self._operations = operations
         self._relays: SampledObjects[MessageRelay, ManagedRelay] = SampledObjects(agent)
+        self._queue_links: SampledObjects[NodeLink, ManagedQueueLink] = SampledObjects(agent)
         agent.register(*CLASSES, *EVENTS)
+        sampler.add("QueueLink", self._queue_links.sample)
         sampler.add("Relay", self._relays.sample)
         for relay in () if operations.relays is None else operations.relays.relays:
             self.on_relay_declared(relay)
+        for link in () if operations.queue_links is None else operations.queue_links.links:
+            self.on_queue_link_declared(link)
 
     def on_relay_declared(self, relay: MessageRelay) -> None:
         """See `BrokerObserver`."""
@@ -106,6 +155,18 @@ class ForwardingPublisher(BrokerObserver):
     def on_relay_deleted(self, relay: MessageRelay) -> None:
         """See `BrokerObserver`."""
         self._relays.remove(relay)
+
+    def on_queue_link_declared(self, link: NodeLink) -> None:
+        """See `BrokerObserver`."""
+        self._queue_links.add(link, ManagedQueueLink(link, self._operations), sstr(link.name))
+
+    def on_queue_link_deleted(self, link: NodeLink) -> None:
+        """See `BrokerObserver`."""
+        self._queue_links.remove(link)
+
+    def on_queue_link_changed(self, link: NodeLink) -> None:
+        """See `BrokerObserver`."""
+        self._raise(model.QueueLinkChanged(name=sstr(link.name), state=sstr(link.state_name), reason=lstr(link.reason)))
 
     def on_dead_letter(self, domain: str, address: str, reason: str) -> None:
         """See `BrokerObserver`."""

@@ -86,6 +86,10 @@ class Contents:
         """The available entries, in their order."""
         return list(self.order)
 
+    def all_entries(self) -> list[Entry]:
+        """The available, delayed and acquired entries, by the order in which they came."""
+        return sorted([*self._acquired, *self._entries()], key=lambda entry: entry.position)
+
     def is_readable(self, entry: Entry) -> bool:
         """True if a browser may read an entry: it is available, and no newer one has replaced it."""
         return entry.state is AVAILABLE and self.order.is_current(entry)
@@ -331,7 +335,7 @@ class Contents:
 
     def abandon(self) -> list[Message]:
         """Remove all messages, since the queue is deleted; acquired ones, too."""
-        entries = sorted([*self._acquired, *self._entries()], key=lambda entry: entry.position)
+        entries = self.all_entries()
         for entry in entries:
             self.remove(entry)
         self.close()

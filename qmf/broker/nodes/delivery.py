@@ -204,6 +204,12 @@ class QueueDelivery:
             self._excluded.add(entry, consumer)
             self.plain = False
 
+    def bar(self, entries: Iterable[Entry], consumer: Consumer) -> None:
+        """A consumer must not get some entries, whatever their states."""
+        for entry in entries:
+            self._excluded.add(entry, consumer)
+            self.plain = False
+
     def release(self, entries: Iterable[Entry], *, failed: bool = False) -> None:
         """Consumers give back entries that they had acquired.
 

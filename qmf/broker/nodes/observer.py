@@ -406,6 +406,86 @@ class MessageRelay(Hashable, Protocol):
         """When it came into this state, in seconds since 1970."""
 
 
+class NodeLink(Hashable, Protocol):
+    """A link within the broker. Compared by identity."""
+
+    @property
+    def name(self) -> str:
+        """Name of the link."""
+
+    @property
+    def durable(self) -> bool:
+        """It is there again after a restart."""
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """From which it is made again; they change with the messages that it passes on."""
+
+    @property
+    def wanted(self) -> NodeLinkProperties:
+        """What was asked for."""
+
+    @property
+    def state_name(self) -> str:
+        """Its state."""
+
+    @property
+    def reason(self) -> str:
+        """Why it waits or has failed; empty if all is well."""
+
+    @property
+    def since(self) -> float:
+        """When it came into this state, in seconds since 1970."""
+
+    @property
+    def passed(self) -> int:
+        """Messages that it has passed on."""
+
+    @property
+    def octets(self) -> int:
+        """Bytes of those since the broker started."""
+
+    @property
+    def skipped(self) -> int:
+        """Messages that it has left."""
+
+
+class NodeLinkProperties(Protocol):
+    """What was asked for of a link within the broker."""
+
+    @property
+    def source(self) -> str:
+        """Name of the queue from which it takes messages."""
+
+    @property
+    def target(self) -> str:
+        """Name of the queue or exchange to which it sends them."""
+
+    @property
+    def mode_name(self) -> str:
+        """``move`` or ``copy``."""
+
+    @property
+    def selector(self) -> str:
+        """Which messages; empty for all."""
+
+    @property
+    def max_count(self) -> int:
+        """Messages after which it ends; 0 for no limit."""
+
+    @property
+    def max_size(self) -> int:
+        """Bytes of the largest message that it takes; 0 for no limit."""
+
+    @property
+    def max_rate(self) -> int:
+        """Messages in a second; 0 for no limit."""
+
+    @property
+    def user(self) -> str:
+        """With whose rights it acts."""
+
+
 class BrokerObserver:
     """Notified on the loop's thread, after something was created and before it is removed. This one does nothing.
 
@@ -523,6 +603,18 @@ class BrokerObserver:
 
     def on_route_deleted(self, route: PeerRoute) -> None:
         """Such a link or bridge is about to be deleted."""
+
+    def on_queue_link_declared(self, link: NodeLink) -> None:
+        """A link within the broker was created."""
+
+    def on_queue_link_deleted(self, link: NodeLink) -> None:
+        """A link within the broker is about to be deleted."""
+
+    def on_queue_link_changed(self, link: NodeLink) -> None:
+        """A link within the broker has another state, or another reason for it."""
+
+    def on_queue_link_advanced(self, link: NodeLink) -> None:
+        """A durable link within the broker passes messages on: its `fields` belong to the same unit of the store."""
 
     def on_redirected(self, source: Queue, target: Queue) -> None:
         """New messages of a queue go to another one."""

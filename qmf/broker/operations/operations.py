@@ -23,6 +23,7 @@ from qmf.broker.operations.policy import Action, AllowAll, ObjectType, Operation
 from qmf.broker.operations.principal import Principal
 from qmf.broker.operations.properties import exchange_properties, new_queue_properties, queue_properties
 from qmf.broker.operations.publisher import Publisher
+from qmf.broker.operations.queue_links import QueueLinkError, QueueLinks
 
 #: The anonymous relay, as ACL files name it.
 RELAY = "ANONYMOUS-RELAY"
@@ -44,6 +45,7 @@ class Operations:
         on_refused: called when the policy has refused something.
         on_policy_changed: called when another policy applies; what was granted before may be asked for again.
         federation: the domains and links of the broker; None for one that can have none. Set when the broker starts.
+        queue_links: the links within the broker; None for one that can have none. Set when the broker starts.
         relays: the relays of the broker; None for one that does not relay. Set when the broker starts.
     """
 
@@ -58,6 +60,7 @@ class Operations:
         self.on_refused: Callable[[OperationRefused], None] = lambda _: None
         self.on_policy_changed: Callable[[], None] = lambda: None
         self.federation: Federation | None = None
+        self.queue_links: QueueLinks | None = None
         self.relays: Relays | None = None
         self._policy: Policy = policy or AllowAll()
         #: What was granted while somebody notes it.
@@ -459,6 +462,24 @@ class Operations:
         """Forward dead letters again; see `Relays.retry`."""
         return self._ask_relays(principal, name).retry(name, count)
 
+    def create_queue_link(
+        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
+    ) -> None:
+        """Create a link within the broker; see `QueueLinks.add`."""
+        self._ask_queue_links(principal, name).add(principal, name, properties, strict=strict)
+
+    def delete_queue_link(self, principal: Principal, name: str) -> None:
+        """Delete a link within the broker; see `QueueLinks.remove`."""
+        self._ask_queue_links(principal, name).remove(name)
+
+    def pause_queue_link(self, principal: Principal, name: str) -> None:
+        """Let a link take no messages; see `QueueLinks.pause`."""
+        self._ask_queue_links(principal, name).pause(name)
+
+    def resume_queue_link(self, principal: Principal, name: str) -> None:
+        """Let a link take messages again; see `QueueLinks.resume`."""
+        self._ask_queue_links(principal, name).resume(name)
+
     def timestamps(self, principal: Principal) -> bool:
         """Whether messages that come get the time as an annotation."""
         self.ask(principal, Operation(Action.ACCESS, ObjectType.BROKER))
@@ -476,6 +497,12 @@ class Operations:
         if self.federation is None:
             raise FederationError("this broker can have no links to other brokers")
         return self.federation
+
+    def _ask_queue_links(self, principal: Principal, name: str) -> QueueLinks:
+        self.ask(principal, Operation(Action.CREATE, ObjectType.LINK, name))
+        if self.queue_links is None:
+            raise QueueLinkError("this broker can have no links between queues")
+        return self.queue_links
 
     def _ask_relays(self, principal: Principal, name: str) -> Relays:
         self.ask(principal, Operation(Action.CREATE, ObjectType.LINK, name))

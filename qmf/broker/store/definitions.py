@@ -14,6 +14,7 @@ from qmf.broker.nodes.observer import (
     BrokerObserver,
     ClientLink,
     MessageRelay,
+    NodeLink,
     PeerBridge,
     PeerDomain,
     PeerLink,
@@ -50,6 +51,7 @@ _PEERS = frozenset(
         DefinitionKind.LINK,
         DefinitionKind.BRIDGE,
         DefinitionKind.RELAY,
+        DefinitionKind.QUEUE_LINK,
     }
 )
 
@@ -232,6 +234,21 @@ class DefinitionRecorder(BrokerObserver):
         """See `BrokerObserver`."""
         self._forget_peer(DefinitionKind.RELAY, relay.name)
 
+    def on_queue_link_declared(self, link: NodeLink) -> None:
+        """See `BrokerObserver`."""
+        if link.durable:
+            self._define_peer(DefinitionKind.QUEUE_LINK, link.name, link.fields)
+
+    def on_queue_link_deleted(self, link: NodeLink) -> None:
+        """See `BrokerObserver`."""
+        self._forget_peer(DefinitionKind.QUEUE_LINK, link.name)
+
+    def on_queue_link_advanced(self, link: NodeLink) -> None:
+        """See `BrokerObserver`."""
+        kind = DefinitionKind.QUEUE_LINK
+        if (id := self._peers.get((kind, link.name))) is not None:
+            self._journal.define(Definition(id, kind, link.name, dict(link.fields)))
+
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         queue = link.queue
@@ -324,4 +341,6 @@ class DefinitionRecorder(BrokerObserver):
             message.expires_at = None if stored.expires is None else stored.expires - offset
             message.deliver_at = None if stored.deliver is None else stored.deliver - offset
             # Which messages were delivered is not recorded: that would be a write for each delivery.
+            # Sequence numbers stay, as far as later messages do not have them.
+            queue.contents.position = max(queue.contents.position, stored.position - 1)
             queue.recover(message if queue in self._untouched else message.after_restart(), stored.id)

@@ -25,6 +25,7 @@ class DefinitionKind(enum.Enum):
     BRIDGE = "bridge"
     REMEMBERED_LINK = "remembered link"
     RELAY = "relay"
+    QUEUE_LINK = "queuelink"
 
 
 @attrs.frozen

@@ -14,6 +14,11 @@ MAX_FRAME = 65536
 MAX_MESSAGE = 16 * 1024 * 1024
 
 
+#: Descriptor of the filter of a source that says at which message of a queue its receiver begins: ``head``, ``tail``,
+#: or a map with ``time`` or ``sequence``.
+START_FILTER = "qmf:start-position:any"
+
+
 @attrs.frozen
 class Filter:
     """One entry of a source's filter map.

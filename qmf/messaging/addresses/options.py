@@ -134,6 +134,8 @@ class LinkOptions:
         reliability: None where not given.
         timeout: seconds for which the broker keeps a link without connection; None where not given.
         selector: a condition on messages, in the language of JMS selectors.
+        start: where in a queue a receiver begins: ``head``, ``tail``, a map with ``time`` or ``sequence``; None where
+            not given.
         filters: further filters of the source.
         declare: how the subscription queue is declared.
         bindings: of the subscription queue; of a link to a queue, those of the queue.
@@ -145,6 +147,7 @@ class LinkOptions:
     reliability: Reliability | None = None
     timeout: float | None = None
     selector: str | None = None
+    start: object = None
     filters: tuple[FilterOptions, ...] = ()
     declare: DeclareOptions = DeclareOptions()
     bindings: tuple[BindingOptions, ...] = ()
@@ -213,6 +216,7 @@ def _link(reader: _OptionMap) -> LinkOptions:
         reliability=reader.choice("reliability", Reliability),
         timeout=reader.seconds("timeout"),
         selector=reader.text("selector"),
+        start=reader.take("start"),
         filters=reader.each("filter", _filter, alone=True),
         declare=_declare(reader.map("x-declare")),
         bindings=reader.each("x-bindings", _binding),

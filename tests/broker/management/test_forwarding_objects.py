@@ -65,6 +65,30 @@ async def test_a_relay_is_an_object_with_methods_and_its_dead_letters_are_events
         assert not await client.objects(forwarding.Relay)
 
 
+async def test_a_link_between_queues_is_an_object_with_methods_and_events() -> None:
+    async with managed(OFTEN, queues=["in", "out"]) as (broker, client):
+        raised = Raised(client)
+        (it,) = await client.objects(remote.Broker)
+        wanted = {"source": "in", "target": "out", "selector": "a = 1 OR a IS NULL", "max_count": 2, "max_rate": 1000}
+        await it.create("queuelink", "sorted", wanted, True)
+        (found,) = await client.objects(forwarding.QueueLink)
+        assert (found.source, found.target, found.mode, found.selector) == ("in", "out", "move", wanted["selector"])
+        assert (found.maxCount, found.maxRate, found.maxSize, found.durable) == (2, 1000, 0, False)
+        assert (found.state, found.passed, found.creator) == ("Operational", 0, "anonymous")
+        await found.pause()
+        await send(broker, "in")
+        await send(broker, "in")
+        await found.resume()
+        await until(lambda: raised("queueLinkChanged", state="Completed"), "an event")
+        assert [str(item["state"]) for item in raised("queueLinkChanged")] == ["Paused", "Operational", "Completed"]
+        (found,) = await client.objects(forwarding.QueueLink)
+        assert (found.state, found.passed, found.lastError, found.octets > 0) == ("Completed", 2, "", True)
+        with pytest.raises(RemoteError, match="source: no queue 'none'"):
+            await it.create("queuelink", "other", {"source": "none", "target": "out"}, True)
+        await it.delete("queuelink", "sorted", {})
+        assert not await client.objects(forwarding.QueueLink)
+
+
 async def test_a_broker_that_does_not_relay_says_so() -> None:
     async with managed() as (_, client):
         (it,) = await client.objects(remote.Broker)

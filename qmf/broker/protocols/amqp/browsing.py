@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.selectors import Selector
+from qmf.broker.nodes.start_positions import StartPosition
 from qmf.broker.operations.grants import BrowseGrant
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
 from qmf.bus.engine.events import OutcomeReceived
@@ -24,9 +25,18 @@ class BrowsingLink(OutgoingLink):
 
     browsing = True  #: see `ClientLink`
 
-    def __init__(self, transport: AmqpTransport, link: Link, queue: Queue, selector: Selector | None = None) -> None:
+    def __init__(
+        self,
+        transport: AmqpTransport,
+        link: Link,
+        queue: Queue,
+        selector: Selector | None = None,
+        start: StartPosition | None = None,
+    ) -> None:
+        """Make the link; `start` is where it begins, at the head of the queue without it."""
         super().__init__(transport, link, queue, selector)
-        self._ahead: deque[Entry] = deque(queue.contents.waiting())
+        before = set() if start is None else set(start.passed_over(queue.contents))
+        self._ahead: deque[Entry] = deque(entry for entry in queue.contents.waiting() if entry not in before)
 
     def browse(self, grant: BrowseGrant) -> None:
         """Read the messages of the queue from now on; takes the place of `attach`."""

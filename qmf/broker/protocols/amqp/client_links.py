@@ -12,6 +12,7 @@ from qmf.broker.nodes.observer import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
+from qmf.broker.nodes.start_positions import StartError, StartPosition
 from qmf.broker.operations.grants import BrowseGrant, ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
@@ -33,6 +34,7 @@ from qmf.broker.protocols.amqp.filters import (
     binding_from_filters,
     choice_from_filters,
     no_local_filter,
+    start_from_filters,
 )
 from qmf.broker.protocols.amqp.incoming import IncomingLink
 from qmf.broker.protocols.amqp.link_ends import node_of, querying_link, resumable_terms
@@ -318,7 +320,8 @@ class ClientLinks:
             raise LinkRefused("amqp:not-allowed", f"Queue {queue.name} is browse only.  Refusing acquiring consumer.")
         self._bind(link, node, queue)
         selector, applied = self._selector(source, of_queue=node is queue)
-        granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied))
+        start, starts = self._start(source, node)
+        granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied, *starts))
         if link.resumption is not None:
             if browse or source.dynamic or node is not queue:
                 raise LinkRefused("amqp:not-implemented", "only a link that consumes from a named queue can be resumed")
@@ -328,13 +331,15 @@ class ClientLinks:
         outgoing: OutgoingLink
         unsettled: Unsettled | None = None
         if isinstance(grant, BrowseGrant):
-            outgoing = browsing = BrowsingLink(self._transport, link, queue, selector)
+            outgoing = browsing = BrowsingLink(self._transport, link, queue, selector, start)
             browsing.browse(grant)
         else:
             if link.resumption is not None:
                 outgoing, unsettled = self._resumable_outgoing(link, queue, selector, key, granted)
             else:
                 outgoing = OutgoingLink(self._transport, link, queue, selector)
+            if start is not None:
+                queue.delivery.bar(start.passed_over(queue.contents), outgoing)
             outgoing.attach(grant)
         self._grant(outgoing, granted, unsettled)
 
@@ -347,6 +352,7 @@ class ClientLinks:
     def _subscribe(self, link: Link, source: Terminus, exchange: Exchange) -> None:
         """Receive from a subscription that may outlive the link, or be shared."""
         self._selector(source)  # refused before anything is created
+        self._start(source, exchange)
         grant, granted = self._subscriptions.open(link, source, exchange)
         queue = grant.queue
         if queue.settings.exclusive and queue.delivery.consumers:
@@ -408,6 +414,17 @@ class ClientLinks:
             return choice_from_filters(source.filters, of_queue=of_queue)
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
+
+    def _start(self, source: Terminus, node: Node) -> tuple[StartPosition | None, tuple[Filter, ...]]:
+        """Where the filters of a source say that it begins, and the filter that says it."""
+        try:
+            start, applied = start_from_filters(source.filters)
+        except StartError as error:
+            raise LinkRefused("amqp:invalid-field", str(error)) from error
+        if start is not None and not isinstance(node, Queue):
+            text = f"filter {applied[0].name}: {node.name!r} is an exchange, which has no messages to begin at"
+            raise LinkRefused("amqp:not-allowed", text)
+        return start, applied
 
     def _attach_incoming(self, link: Link) -> None:
         """The client wants to send."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.selectors import Selector, compile_selector
-from qmf.bus.engine.values import Filter
+from qmf.broker.nodes.start_positions import StartError, StartPosition, read_start
+from qmf.bus.engine.values import START_FILTER, Filter
 from qmf.bus.topics import TopicTable
 
 _DIRECT = frozenset({"apache.org:legacy-amqp-direct-binding:string", 0x0000468C00000000})
@@ -78,6 +79,21 @@ def _subject_selector(subject: str) -> Selector | None:
     keys: TopicTable[str] = TopicTable()
     keys.add(subject, subject)
     return lambda message: message.subject == subject or bool(keys.match(message.subject))
+
+
+def start_from_filters(filters: Iterable[Filter]) -> tuple[StartPosition | None, tuple[Filter, ...]]:
+    """Where a receiver begins, by the filters of its source, and the filter that says it.
+
+    Raises:
+        StartError: the value says nothing of the kind.
+    """
+    for entry in filters:
+        if entry.descriptor == START_FILTER:
+            try:
+                return read_start(entry.value), (entry,)
+            except StartError as error:
+                raise StartError(f"filter {entry.name}: {error}") from error
+    return None, ()
 
 
 def no_local_filter(filters: Iterable[Filter]) -> tuple[Filter, ...]:

@@ -1,0 +1,175 @@
+"""Links within a broker as they are asked for: values, read from the properties that consoles give. No I/O."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
+from qmf.broker.nodes.selectors import Selector, SelectorError, compile_selector
+from qmf.broker.nodes.start_positions import StartError, StartKind, StartPosition, read_start
+from qmf.broker.operations.principal import Principal
+from qmf.broker.operations.queue_links import QueueLinkError
+
+#: Fields of a link in the store, besides the properties that it was created with: on whose behalf it was created, the
+#: last stored message that it has looked at, and the messages that it has passed on.
+_USER, _ADDRESS, _PROTOCOL, _CURSOR, _PASSED = (
+    "qmf.user",
+    "qmf.address",
+    "qmf.protocol",
+    "qmf.cursor",
+    "qmf.passed",
+)
+_STORED = frozenset({_USER, _ADDRESS, _PROTOCOL, _CURSOR, _PASSED})
+
+
+class LinkMode(enum.Enum):
+    """What a link does with messages."""
+
+    MOVE = "move"  #: they leave the source
+    COPY = "copy"  #: they stay there
+
+
+@attrs.frozen(eq=False)
+class QueueLinkDefinition:
+    """A link within a broker.
+
+    Attributes:
+        name: of the link.
+        source: name of the queue from which it takes messages.
+        target: name of the queue or exchange to which it sends them.
+        mode: what it does with them.
+        selector: which messages, as text and as function; empty and None for all.
+        matches: see `selector`.
+        start: at which message it begins.
+        max_count: messages after which it ends; 0 for no limit.
+        max_size: bytes of the largest message that it takes; 0 for no limit.
+        max_rate: messages in a second at most; 0 for no limit.
+        durable: it is there again after a restart.
+        principal: on whose behalf it takes and sends messages.
+        properties: as given.
+    """
+
+    name: str
+    source: str
+    target: str
+    mode: LinkMode
+    selector: str
+    matches: Selector | None
+    start: StartPosition
+    max_count: int
+    max_size: int
+    max_rate: int
+    durable: bool
+    principal: Principal
+    properties: Mapping[str, object]
+
+    @property
+    def mode_name(self) -> str:
+        """See `NodeLinkProperties`."""
+        return self.mode.value
+
+    @property
+    def user(self) -> str:
+        """See `NodeLinkProperties`."""
+        return self.principal.user
+
+    def fields(self, cursor: int, passed: int) -> dict[str, object]:
+        """What the store keeps of it: `read_stored_queue_link` reads it."""
+        principal = self.principal
+        return {
+            **self.properties,
+            _USER: principal.user,
+            _ADDRESS: principal.address,
+            _PROTOCOL: principal.protocol,
+            _CURSOR: cursor,
+            _PASSED: passed,
+        }
+
+
+def read_queue_link(
+    name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
+) -> QueueLinkDefinition:
+    """A link from its properties.
+
+    Args:
+        name: of the link.
+        properties: ``source``, ``target``, ``mode``, ``selector``, ``start``, ``max_count``, ``max_size``,
+            ``max_rate``, ``durable``.
+        principal: who creates it.
+        strict: refuse other properties.
+
+    Raises:
+        QueueLinkError: a property is missing or wrong.
+    """
+    arguments = Arguments(properties)
+    try:
+        source, target, selector = (arguments.text(key) for key in ("source", "target", "selector"))
+        mode = arguments.choice("mode", {mode.value: mode for mode in LinkMode}, LinkMode.MOVE)
+        max_count, max_size = (arguments.number(key) or 0 for key in ("max_count", "max_size"))
+        max_rate = arguments.number("max_rate", most=(1 << 32) - 1) or 0
+        durable = arguments.boolean("durable")
+        given = arguments.pop("start")
+        start = StartPosition(_USUAL_START[mode]) if given is None else read_start(given)
+        matches = compile_selector(selector) if selector else None
+    except NodeArgumentError as error:
+        raise QueueLinkError(f"invalid-argument: {error}") from error
+    except StartError as error:
+        raise QueueLinkError(f"invalid-argument: start: {error}") from error
+    except SelectorError as error:
+        raise QueueLinkError(f"invalid-argument: selector: {error}") from error
+    for what, address in (("source", source), ("target", target)):
+        if not address:
+            raise QueueLinkError(f"invalid-argument: {what}: is missing")
+    if strict and arguments.unknown:
+        raise QueueLinkError(f"invalid-argument: {', '.join(arguments.unknown)}: unknown")
+    return QueueLinkDefinition(
+        name,
+        source,
+        target,
+        mode,
+        selector,
+        matches,
+        start,
+        max_count,
+        max_size,
+        max_rate,
+        durable,
+        Principal(principal.user, principal.address, principal.protocol),
+        {str(key): value for key, value in properties.items()},
+    )
+
+
+#: Where links begin that do not say it: those that move take what waits, those that copy take what comes.
+_USUAL_START = {LinkMode.MOVE: StartKind.HEAD, LinkMode.COPY: StartKind.TAIL}
+
+
+@attrs.frozen
+class StoredQueueLink:
+    """A link as the store has it.
+
+    Attributes:
+        definition: what was asked for.
+        cursor: the last stored message that it has looked at; 0 for none.
+        passed: messages that it has passed on.
+    """
+
+    definition: QueueLinkDefinition
+    cursor: int
+    passed: int
+
+
+def read_stored_queue_link(name: str, fields: Mapping[str, object]) -> StoredQueueLink:
+    """A link as the store has it (`QueueLinkDefinition.fields`).
+
+    Raises:
+        QueueLinkError: a field is missing or wrong.
+    """
+    user, address, protocol = (str(fields.get(key, "")) for key in (_USER, _ADDRESS, _PROTOCOL))
+    cursor, passed = fields.get(_CURSOR, 0), fields.get(_PASSED, 0)
+    if not isinstance(cursor, int) or not isinstance(passed, int):
+        raise QueueLinkError("its place in the queue is no number")
+    properties = {key: value for key, value in fields.items() if key not in _STORED}
+    return StoredQueueLink(read_queue_link(name, properties, Principal(user, address, protocol)), cursor, passed)
