@@ -111,15 +111,9 @@ def read_queue_link(
         max_count, max_size = (arguments.number(key) or 0 for key in ("max_count", "max_size"))
         max_rate = arguments.number("max_rate", most=(1 << 32) - 1) or 0
         durable = arguments.boolean("durable")
-        given = arguments.pop("start")
-        start = StartPosition(_USUAL_START[mode]) if given is None else read_start(given)
-        matches = compile_selector(selector) if selector else None
+        start, matches = _choice(mode, arguments.pop("start"), selector)
     except NodeArgumentError as error:
         raise QueueLinkError(f"invalid-argument: {error}") from error
-    except StartError as error:
-        raise QueueLinkError(f"invalid-argument: start: {error}") from error
-    except SelectorError as error:
-        raise QueueLinkError(f"invalid-argument: selector: {error}") from error
     for what, address in (("source", source), ("target", target)):
         if not address:
             raise QueueLinkError(f"invalid-argument: {what}: is missing")
@@ -140,6 +134,17 @@ def read_queue_link(
         Principal(principal.user, principal.address, principal.protocol),
         {str(key): value for key, value in properties.items()},
     )
+
+
+def _choice(mode: LinkMode, start: object, selector: str) -> tuple[StartPosition, Selector | None]:
+    """Where a link begins, and which messages it takes."""
+    try:
+        position = StartPosition(_USUAL_START[mode]) if start is None else read_start(start)
+        return position, compile_selector(selector) if selector else None
+    except StartError as error:
+        raise QueueLinkError(f"invalid-argument: start: {error}") from error
+    except SelectorError as error:
+        raise QueueLinkError(f"invalid-argument: selector: {error}") from error
 
 
 #: Where links begin that do not say it: those that move take what waits, those that copy take what comes.
