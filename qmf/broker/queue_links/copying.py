@@ -105,10 +105,10 @@ class CopyingLink(QueueLink, EntryObserver):
             return False
         self._next_cursor = last
 
-        def done(problem: str) -> None:
+        def on_passed_on(problem: str) -> None:
             if problem and self._observes:
                 self._pending.extendleft(reversed(batch))
                 self._call_soon(self._copy_pending)
 
-        self._pass_on([message for _, message in batch], [], done)
+        self._pass_on([message for _, message in batch], [], on_passed_on)
         return True

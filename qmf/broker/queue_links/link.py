@@ -254,14 +254,15 @@ class QueueLink(abc.ABC):
             self._timer = self._loop.call_later(wait, self._on_timer)
 
     def _pass_on(
-        self, messages: Sequence[Message], acquisitions: Sequence[Acquisition], done: Callable[[str], None]
+        self, messages: Sequence[Message], acquisitions: Sequence[Acquisition], on_passed_on: Callable[[str], None]
     ) -> None:
         """Send messages to the target, in one unit of the store with what happens at the source.
 
         Args:
             messages: which.
             acquisitions: what happens at the source.
-            done: called with nothing when that has happened, or with why it has not: `acquisitions` are rolled back.
+            on_passed_on: called with nothing when that has happened, or with why it has not: `acquisitions` are rolled
+                back then.
         """
         assert self.places is not None
         transaction = Transaction(b"")
@@ -275,7 +276,7 @@ class QueueLink(abc.ABC):
         except (OperationRefused, _GoesInCircle) as error:
             transaction.roll_back()
             self.fail(str(error))
-            done(self.reason)
+            on_passed_on(self.reason)
             return
         size = sum(len(message.data) for message in messages)
         count = len(messages)
@@ -285,14 +286,14 @@ class QueueLink(abc.ABC):
             if error is not None:
                 self._allowance.passed -= count
                 self._stall(f"cannot store: {error.reason}")
-                done(self.reason)
+                on_passed_on(self.reason)
                 return
             self.octets += size
             self._wait, self._most = _FIRST_WAIT, min(2 * self._most, BATCH)
             if self._allowance.is_used_up and self.state not in _ENDS:
                 self._move(NodeLinkState.COMPLETED)
                 self._end()
-            done("")
+            on_passed_on("")
 
         self._writing = True
         self._allowance.passed += count
@@ -306,7 +307,7 @@ class QueueLink(abc.ABC):
             else:
                 self._stall(str(error))
             transaction.roll_back()
-            done(str(error))
+            on_passed_on(str(error))
 
     def has_queue(self, message: Message) -> bool:
         """False if the target is an exchange that would drop a message."""

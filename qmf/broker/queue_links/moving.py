@@ -110,11 +110,11 @@ class MovingLink(QueueLink):
         if not taken:
             return
 
-        def done(_: str) -> None:
+        def on_passed_on(_: str) -> None:
             if self._taken:
                 self._call_soon(self._move_later)
             if self.state is not NodeLinkState.FAILED:
                 self._loop.call_soon(delivery.dispatch)
 
         messages = [entry.message for entry in taken]
-        self._pass_on(messages, [TakenEntry(source, entry) for entry in taken], done)
+        self._pass_on(messages, [TakenEntry(source, entry) for entry in taken], on_passed_on)
