@@ -259,7 +259,7 @@ def _free_port() -> int:
         return port
 
 
-def _wait(condition: Callable[[], bool], pause: float = 0.02) -> None:
+def _wait(condition: Callable[[], bool], pause: float = 0.1) -> None:
     deadline = time.monotonic() + TIMEOUT
     while not condition():
         if time.monotonic() > deadline:
