@@ -73,6 +73,8 @@ def end_of_header(data: bytes) -> int:
 
 def place_for_annotations(data: bytes) -> int:
     """Where message annotations belong in a message that has none; -1 if it has some, or must be decoded to know."""
+    if data[:3] in _BEHIND_ANNOTATIONS:  # no header
+        return 0
     place = 5 + data[4] if data[:4] == _USUAL_HEADER and len(data) > 4 else end_of_header(data)
     return place if data[place : place + 3] in _BEHIND_ANNOTATIONS else -1
 
