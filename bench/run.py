@@ -56,6 +56,7 @@ PROGRAMS = (
     Program("broker_persistent", ("--rounds", "1", "--part", "20")),
     Program("broker_connections", ("--connections", "200")),
     Program("mqtt", ("--messages", "2000", "--connections", "100", "--fan-out", "50", "--rounds", "1")),
+    Program("stomp_messages", ("--messages", "1000", "--connections", "100", "--rounds", "1")),
     Program("broker_returns", ("--agents", "100")),
     Program("federation", ("--messages", "5000", "--hops", "50")),
     Program("federation_links", ("--links", "20", "--messages", "2000", "--cuts", "1", "--seconds", "2")),

@@ -16,6 +16,10 @@ from qmf.broker.nodes.message import Message
 from qmf.codec.message import DEFAULT_PRIORITY
 from qmf.codec.message import Message as AmqpMessage
 
+#: A selector that begins so compares texts with numbers where they say some, as with ActiveMQ: clients of STOMP have
+#: texts alone.
+CONVERT = "convert_string_expressions:"
+
 #: Characters of a selector, and depth of its parentheses, that are accepted.
 MAX_LENGTH, MAX_DEPTH = 4096, 64
 
@@ -28,6 +32,7 @@ _TOKEN = re.compile(
     r"|(?P<name>[A-Za-z_$][\w$.\-]*)"
     r"|(?P<sign><>|<=|>=|[=<>+\-*/(),]))"
 )
+_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
 _KEYWORDS = frozenset(["AND", "OR", "NOT", "BETWEEN", "LIKE", "ESCAPE", "IN", "IS", "NULL", "TRUE", "FALSE"])
 
 
@@ -68,15 +73,17 @@ def compile_selector(text: str) -> Selector:
     """
     if len(text) > MAX_LENGTH:
         raise SelectorError(f"a selector may have {MAX_LENGTH} characters, this one has {len(text)}")
-    condition = _Parser(text).parse()
+    rest = text.removeprefix(CONVERT)
+    condition = _Parser(rest, convert=rest != text).parse()
     return lambda message: condition(message.fields) is True
 
 
 class _Parser:
     """Recursive descent: one method for each level of precedence, lowest first."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, convert: bool = False) -> None:
         self._text = text
+        self._convert = convert
         self._tokens: list[tuple[str, str, int]] = []
         pos = 0
         while text[pos:].strip():
@@ -123,7 +130,7 @@ class _Parser:
         kind, value, _ = self._peek()
         if kind == "sign" and value in _COMPARISONS:
             self._next += 1
-            return _compare(value, left, self._sum())
+            return self._compare(value, left, self._sum())
         if self._accept("keyword", "IS"):
             negated = self._accept("keyword", "NOT")
             self._expect("keyword", "NULL")
@@ -132,7 +139,7 @@ class _Parser:
         if self._accept("keyword", "BETWEEN"):
             low = self._sum()
             self._expect("keyword", "AND")
-            condition = _both(_compare(">=", left, low), _compare("<=", left, self._sum()))
+            condition = _both(self._compare(">=", left, low), self._compare("<=", left, self._sum()))
         elif self._accept("keyword", "IN"):
             condition = _contains(left, self._strings())
         elif self._accept("keyword", "LIKE"):
@@ -146,6 +153,11 @@ class _Parser:
         else:
             return left
         return _negate(condition) if negated else condition
+
+    def _compare(self, sign: str, left: _Value, right: _Value) -> _Value:
+        if self._convert:
+            left, right = _comparable(left, right), _comparable(right, left)
+        return _compare(sign, left, right)
 
     def _sum(self) -> _Value:
         left = self._product()
@@ -282,6 +294,18 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _comparable(value: _Value, other: _Value) -> _Value:
+    """A value: the number that a text says, where it is compared with a number."""
+
+    def convert(message: AmqpMessage) -> object:
+        found = value(message)
+        if isinstance(found, str) and _NUMBER.fullmatch(found) and _is_number(other(message)):
+            return int(found) if found.isdigit() else float(found)
+        return found
+
+    return convert
 
 
 def _compare(sign: str, left: _Value, right: _Value) -> _Value:

@@ -19,7 +19,14 @@ def message() -> Message:
             priority=7,
             subject="news",
             message_id="id-1",
-            application_properties={"n": 5, "f": 2.5, "text": "it's 100%", "yes": True, "$odd-name.x": 1},
+            application_properties={
+                "n": 5,
+                "f": 2.5,
+                "text": "it's 100%",
+                "yes": True,
+                "$odd-name.x": 1,
+                "digits": "5",
+            },
             section=Section.DATA,
             body=b"",
         )
@@ -30,6 +37,8 @@ def message() -> Message:
 @pytest.mark.parametrize(
     "selector",
     [
+        "convert_string_expressions:digits > 4 AND digits = 5 AND digits <= n AND 4.5 < digits",
+        "convert_string_expressions:digits BETWEEN 5 AND 6 AND digits = '5' AND digits IN ('5')",
         "n = 5",
         "n <> 6 and n >= 5 AND n <= 5.0",
         "n = 6 OR f = 2.5",
@@ -67,6 +76,9 @@ def test_selected(selector: str) -> None:
 @pytest.mark.parametrize(
     "selector",
     [
+        "digits > 4",
+        "digits = 5",
+        "convert_string_expressions:text > 4",
         "n = 6",
         "FALSE",
         "missing = 1",
