@@ -36,7 +36,6 @@ OF_MEMORY = 1.0
 WINDOW, WINDOW_BYTES = 300, 1_000_000
 #: Messages that are sent together at most.
 TOGETHER = 50
-QUEUE = "bench"
 _ACK = re.compile(rb"\nack:([^\n]*)\n")
 
 
@@ -76,16 +75,14 @@ class Flow:
     def __init__(self, port: int, size: int, *, confirmed: bool) -> None:
         self._confirmed = confirmed
         self._sender, self._receiver = connected(port), connected(port)
-        mode = b"client-individual" if confirmed else b"auto"
-        head = b"SUBSCRIBE\nid:1\ndestination:" + QUEUE.encode() + b"\nack:" + mode + b"\nreceipt:s\n\n\0"
-        self._receiver.sendall(head)
+        mode = "client-individual" if confirmed else "auto"
+        # What a receiver has not acknowledged when it ends must not come to the next one.
+        queue = f"bench-{mode}-{size}"
+        self._receiver.sendall(f"SUBSCRIBE\nid:1\ndestination:{queue}\nack:{mode}\nreceipt:s\n\n\0".encode())
         assert b"RECEIPT" in self._receiver.recv(4096)
-        receipt = b"receipt:r\n" if confirmed else b""
-        length = str(size).encode()
-        self._frame = (
-            b"SEND\ndestination:" + QUEUE.encode() + b"\ncontent-length:" + length + b"\n" + receipt + b"\n"
-        ) + b"x" * size
-        self._frame += b"\0"
+        receipt = "receipt:r\n" if confirmed else ""
+        head = f"SEND\ndestination:{queue}\ncontent-length:{size}\n{receipt}\n"
+        self._frame = head.encode() + b"x" * size + b"\0"
         self._window = min(WINDOW, max(2, WINDOW_BYTES // len(self._frame)))
         self._together = min(TOGETHER, self._window // 2)
         self._sent = self._receipts = self._received = 0

@@ -81,9 +81,10 @@ async def test_rules(tmp_path: Path) -> None:
 
 async def test_heartbeats() -> None:
     async with stomp_broker(stomp=StompOptions(port=0, heartbeat=20)) as broker:
-        client = await dial(broker, heart_beat="20,20")
+        client = await dial(broker, heart_beat="0,20")
         assert client.connected.headers["heart-beat"] == "20,20"
         assert (await client.raw()).strip(b"\n") == b""
+        client = await dial(broker, heart_beat="20,0")
         assert "nothing was sent for 0.04 s" in await client.error()
 
 
