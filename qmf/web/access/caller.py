@@ -40,8 +40,12 @@ class Caller:
 
     @property
     def client(self) -> str:
-        """What limits count by: the name, or without users the address."""
-        return f"user {self.name}" if self.name else f"address {self.address}"
+        """What limits count by, and whose jobs are whose: the name, or without users the address.
+
+        A token is not the user of the same name.
+        """
+        kind = "token" if self.proof is Proof.TOKEN else "user"
+        return f"{kind} {self.name}" if self.name else f"address {self.address}"
 
     def may(self, scope: Scope) -> bool:
         """Whether it may do that."""
