@@ -28,10 +28,19 @@ class _Unspecified:
 _UNSPECIFIED = _Unspecified()
 
 
+#: The attributes of a message of which none is given.
+_UNSET: dict[str, Any] = {
+    **dict.fromkeys(("id", "subject", "to", "user_id", "_reply_to", "correlation_id", "durable", "priority", "ttl")),
+    "redelivered": False,
+    **dict.fromkeys(("delivery", "properties", "content", "content_type")),
+}
+
+
 def implied_content_type(content: object) -> str | None:
     """The content type that belongs to a content: of dict, list and str; None for bytes and None."""
-    if type(content) is bytes:
-        return None
+    kind = type(content)
+    if kind is bytes or kind is str:
+        return None if kind is bytes else "text/plain"
     return next((name for kind, name in _CONTENT_TYPES.items() if isinstance(content, kind)), None)
 
 
@@ -104,28 +113,22 @@ class Message(Generic[ContentT]):
         Raises:
             MalformedAddress: `reply_to` is not an address.
         """
-        # At once, since each single assignment is checked.
-        set_attributes(
-            self,
-            {
-                "id": id,
-                "subject": subject,
-                "to": to,
-                "user_id": user_id,
-                "_reply_to": None if reply_to is None else _address(reply_to),
-                "correlation_id": correlation_id,
-                "durable": durable,
-                "priority": priority,
-                "ttl": ttl,
-                "redelivered": False,
-                "delivery": None,
-                "properties": {} if properties is None else dict(properties),
-                "content": content,
-                "content_type": (
-                    implied_content_type(content) if isinstance(content_type, _Unspecified) else content_type
-                ),
-            },
-        )
+        attributes = _UNSET.copy()
+        attributes["content"] = content
+        attributes["properties"] = {} if properties is None else dict(properties)
+        if content_type is not _UNSPECIFIED:
+            attributes["content_type"] = content_type
+        elif type(content) is not bytes:
+            attributes["content_type"] = implied_content_type(content)
+        if reply_to is not None:
+            attributes["_reply_to"] = _address(reply_to)
+        if correlation_id is not None:
+            attributes["correlation_id"] = correlation_id
+        if id is not None or subject is not None or to is not None or user_id is not None:
+            attributes |= {"id": id, "subject": subject, "to": to, "user_id": user_id}
+        if durable is not None or priority is not None or ttl is not None:
+            attributes |= {"durable": durable, "priority": priority, "ttl": ttl}
+        set_attributes(self, attributes)  # at once, since each single assignment is checked
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute that messages have.

@@ -106,7 +106,7 @@ class OutgoingLink(AddressedLink):
         Returns:
             False if the capacity is exhausted, or the sender is not attached; nothing is queued then.
         """
-        if self._state is not LinkState.ATTACHED or self._late is not None or self._session.failed:
+        if self._state is not LinkState.ATTACHED or self._late is not None:
             return False
         capacity = self.capacity
         if not isinstance(capacity, Constant) and len(self._waiting) + len(self._unsettled) >= capacity:
