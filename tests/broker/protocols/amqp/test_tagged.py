@@ -12,6 +12,7 @@ from support.frame_cutter import Cut, FrameCutter, Performative
 from support.waiting import until
 
 from qmf.broker.federation.link_status import PeerLinkState
+from qmf.broker.federation.outgoing import OutgoingBrokerLink
 from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.operations.principal import BROKER
 from qmf.broker.store.journal import Journal
@@ -69,6 +70,29 @@ async def test_messages_stay_in_order_over_a_loss(tmp_path: Path) -> None:
         proxy.refuse(False)
         await until(lambda: here.depth("here") == 0, lambda: f"{here.depth('here')}")
         assert contents(there, "there") == sent
+
+
+async def test_what_was_accepted_is_settled_before_anything_else_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some messages of the first connection were accepted, and others not: there is credit for these at once."""
+    async with linked(tmp_path) as (here, there, proxy):
+        on_attached, on_credit = OutgoingBrokerLink.on_attached, OutgoingBrokerLink.on_credit
+        attached: set[OutgoingBrokerLink] = set()
+
+        def begin_with_credit(link: OutgoingBrokerLink) -> None:
+            if link in attached:
+                attached.remove(link)
+                on_attached(link)
+            on_credit(link)
+
+        monkeypatch.setattr(OutgoingBrokerLink, "on_attached", lambda link: attached.add(link))
+        monkeypatch.setattr(OutgoingBrokerLink, "on_credit", begin_with_credit)
+        sent = [f"{number:03}" for number in range(100)]
+        proxy.cut_at(Cut(Performative.DISPOSITION, to_broker=False, passed=False))
+        await send(here, "here", *sent, durable=True)
+        await until(lambda: here.depth("here") == 0, lambda: f"{here.depth('here')}")
+        assert (proxy.cuts, contents(there, "there")) == (1, sent)
 
 
 async def test_a_link_that_is_deleted_gives_all_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
