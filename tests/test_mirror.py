@@ -43,6 +43,7 @@ OF_THE_REPOSITORY = {
     "test_contract_table.py",
     "test_design.py",
     "test_foreign_clients.py",
+    "test_forks.py",
     "test_function_sizes.py",
     "test_glossary.py",
     "test_mirror.py",

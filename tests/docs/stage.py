@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from docs.compare import Expected
 from docs.page import Command
 from docs.typed_shell import TypedShell
 from shell.terminals import environment
+from support.forks import ForkedCommand, script_of
 from support.processes import Process
 from support.waiting import WAIT_LIMIT
 
@@ -32,6 +34,15 @@ _SERVICE = re.compile(
 _CONNECTING = re.compile(r"qmf-host-agent|qmf-pipeline (record|correlate .*--raise)")
 #: Programs that only look, mostly: they are run again until they see what the page shows.
 _LOOKING = re.compile(r"qmf-shell|qmf-stat")
+
+
+def _script(line: str) -> list[str] | None:
+    """A command line that a shell would only split into words, if it starts a script of this project."""
+    if re.search(r"[|&;<>()$`*?~#!{}\[\]\\\n]", re.sub(r"'[^']*'|\"[^\"$`\\]*\"", "", line)):
+        return None
+    name, *words = shlex.split(line)
+    found = [str(Path(sys.executable).parent / name), *words]
+    return found if script_of(found) is not None else None
 
 
 class Stage:
@@ -131,7 +142,8 @@ class Stage:
 
     def _start(self, command: Command, patience: float) -> str:
         text = command.text.removesuffix("&").strip()
-        process = Process("sh", "-c", f"exec {self._line(text)}", env=self._environment)
+        line = self._line(text)
+        process = Process(*(_script(line) or ("sh", "-c", f"exec {line}")), env=self._environment)
         self._stack.callback(process.end)
         self._services[text] = process
         if text.startswith("qmf-broker"):
@@ -172,9 +184,13 @@ class Stage:
     def _run_line(self, text: str) -> tuple[int, str]:
         line = self._line(text)
         own = self.programs.get(line.split()[0])
-        return own(line) if own is not None else self._run(["sh", "-c", line])
+        return own(line) if own is not None else self._run(_script(line) or ["sh", "-c", line])
 
     def _run(self, args: list[str]) -> tuple[int, str]:
+        if (script := script_of(args)) is not None:
+            forked = ForkedCommand(*script, self._environment, merged=True)
+            printed, _ = forked.communicate(None, WAIT_LIMIT * 2)
+            return forked.wait(), printed
         done = subprocess.run(
             args,
             stdin=subprocess.DEVNULL,

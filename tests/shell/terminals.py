@@ -13,9 +13,10 @@ from typing import Self
 
 import pexpect
 import pyte
+from support import processes
 
 WAIT_LIMIT = 30.0
-PROGRAM = [sys.executable, "-m", "qmf_shell.main"]
+PROGRAM = [processes.command("qmf-shell")]
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -140,16 +141,6 @@ def run(
     program: Sequence[str] = tuple(PROGRAM),
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, without a terminal."""
-    done = subprocess.run(
-        [*program, *args],
-        input=stdin,
-        stdin=None if stdin is not None else subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=WAIT_LIMIT,
-        env=environment(home, **(env or {})),
-        check=False,
-    )
+    done = processes.run([*program, *args], stdin=stdin, env=environment(home, **(env or {})))
     assert "Traceback" not in done.stdout + done.stderr
     return done

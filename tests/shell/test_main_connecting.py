@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from shell.terminals import Terminal, environment, run
+from support.processes import command
 
 from qmf.broker import EmbeddedBroker
 
 pytestmark = pytest.mark.slow
 
-STAT = (sys.executable, "-m", "qmf_shell.stat")
+STAT = (command("qmf-stat"),)
 
 
 @pytest.fixture(scope="module")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from qmf_shell.stat import main
 from shell.terminals import Terminal, environment, run
+from support.processes import command
 
 from qmf.broker import EmbeddedBroker
 
-STAT = (sys.executable, "-m", "qmf_shell.stat")
+STAT = (command("qmf-stat"),)
 
 
 @pytest.mark.parametrize(

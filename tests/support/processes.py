@@ -1,8 +1,12 @@
-"""Real processes for tests: started with a line to wait for, ended by their own id, their output in every failure."""
+"""Real processes for tests: started with a line to wait for, ended by their own id, their output in every failure.
+
+Commands of this project are forks of a process that has loaded their modules: see `support.forks`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import signal
 import subprocess
@@ -14,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from support.forks import ForkedCommand, script_of
 from support.waiting import WAIT_LIMIT
 
 
@@ -29,8 +34,11 @@ class Process:
 
     def __init__(self, *args: str, env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL) -> None:
         self.args = args
-        self.popen = subprocess.Popen(
-            args, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+        script = script_of(args)
+        self.popen: subprocess.Popen[str] | ForkedCommand = (
+            subprocess.Popen(args, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+            if script is None
+            else ForkedCommand(*script, os.environ if env is None else env, stdin=stdin)
         )
         self.lines: list[str] = []
         self._new: queue.Queue[str | None] = queue.Queue()
@@ -115,6 +123,11 @@ def run(
     args: Sequence[str], *, stdin: str | None = None, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """A program that ends by itself."""
+    if (script := script_of(args)) is not None:
+        wanted = subprocess.DEVNULL if stdin is None else subprocess.PIPE
+        forked = ForkedCommand(*script, os.environ if env is None else env, stdin=wanted)
+        out, errors = forked.communicate(stdin, WAIT_LIMIT * 2)
+        return subprocess.CompletedProcess(args, forked.wait(), out, errors)
     return subprocess.run(
         args,
         input=stdin,
