@@ -25,7 +25,7 @@ def is_own_object(item: ObjectView, own_connections: Collection[ObjectKey] = ())
         own_connections: the connections of agents and consoles, for sessions.
     """
     # Asked of each object of a list: its identity and its converted values cost more than the answer.
-    name = item.schema.package, item.schema.name
+    name = item.schema.package, item.schema.name.lower()  # agents send it in lower case, the schema may not have it
     return _is_own(name, item.values if name == SESSION else item.received_values, own_connections)
 
 

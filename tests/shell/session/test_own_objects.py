@@ -25,7 +25,9 @@ from qmf.agent import Agent
 from qmf.broker import EmbeddedBroker
 from qmf.client import BrokerAgent
 from qmf.messaging import Connection, Session
-from qmf.views.objects import ObjectKey
+from qmf.models.broker.schema import QUEUE
+from qmf.schema import ClassKey
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 
 PACKAGE = "org.apache.qpid.broker"
 OWN = "qmf-1_qmf-in-2b0b32a4-4a38-4f8e-a1a5-6b3c8a8c2d11"
@@ -182,3 +184,13 @@ def test_only_the_brokers_own_classes_and_events_are_looked_at() -> None:
     connected = {"properties": {"qmf.management": True}}
     assert attrs.evolve(event, name=f"{PACKAGE}:clientConnect", values=connected).is_own
     assert not attrs.evolve(event, name=f"{PACKAGE}:bind", values={"qName": "orders"}).is_own
+
+
+@pytest.mark.parametrize("name", ["queue", "Queue"])
+def test_the_name_of_a_class_in_any_case(name: str) -> None:
+    """Agents send it in lower case; a schema may have it as it is written there."""
+    schema = attrs.evolve(QUEUE, name=name)
+    key = ObjectKey(f"{PACKAGE}:queue:{OWN}", "broker")
+    of_agent = ObjectView(ObjectIdentity(key, ClassKey(PACKAGE, "queue"), OWN), schema, {"name": OWN})
+    assert is_own_object(of_agent)
+    assert not is_own_object(attrs.evolve(of_agent, values={"name": "orders"}))
