@@ -45,7 +45,7 @@ class DeadLetters:
         self._name = name
         self._on_moved = on_moved
 
-    def move(
+    def give_up(
         self,
         source: Queue,
         letters: Sequence[tuple[Entry, str]],

@@ -245,7 +245,7 @@ class Relay:
         self.forwarded += count
 
     def _give_up(self, letters: Sequence[tuple[Entry, str]]) -> None:
-        self.letters.move(self.queue, letters, self._keep)
+        self.letters.give_up(self.queue, letters, self._keep)
 
     def _keep(self, entries: Sequence[Entry], reason: str) -> None:
         """Messages cannot be given up: the link waits, and they with it."""

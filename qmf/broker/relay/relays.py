@@ -245,7 +245,7 @@ class BrokerRelays:
         for entry in entries:
             address = address_of(entry.message)
             letters.append((entry, f"its time was over, and there is no relay to the domain of {address!r}"))
-        self._parked_letters.move(queue, letters, lambda kept, _: queue.delivery.put_back(kept))
+        self._parked_letters.give_up(queue, letters, lambda kept, _: queue.delivery.put_back(kept))
 
     def _end_links(self, route: RelayRoute, domain: str = "") -> None:
         """Links end whose messages went to a route that is none any more, or none for their domain."""
