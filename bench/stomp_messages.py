@@ -60,10 +60,21 @@ def connected(port: int) -> socket.socket:
     answer = b""
     while b"\0" not in answer:
         data = made.recv(4096)
-        assert data, answer
+        if not data:
+            raise ConnectionError("the broker has closed the connection")
         answer += data
     assert answer.lstrip().startswith(b"CONNECTED"), answer
     return made
+
+
+def ready(broker: Running) -> Running:
+    """A broker, once it lets clients in: Artemis listens some time before."""
+    for _ in range(600):
+        with contextlib.suppress(ConnectionError):
+            connected(broker.port).close()
+            return broker
+        time.sleep(0.1)
+    raise RuntimeError(f"{broker.name} lets nobody in")
 
 
 class Flow:
@@ -147,7 +158,6 @@ def rate(broker: Running, size: int, count: int, *, confirmed: bool, clock: bool
 
 def idle_memory(broker: Running, count: int) -> tuple[float, float]:
     """Memory of one idle connection, in kB, and of the broker with all of them, in MB."""
-    connected(broker.port).close()
     before = broker.memory()
     clients = [connected(broker.port) for _ in range(count)]
     after = broker.memory()
@@ -166,7 +176,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, list[float]]]:
 
     for _ in range(arguments.rounds):
         for start in available():
-            with start() as broker:
+            with start() as started:
+                broker = ready(started)
                 for size in arguments.sizes:
                     count = min(arguments.messages, max(1_000, arguments.messages * 1_000 // max(size, 1_000)))
                     for confirmed in (False, True):
@@ -174,7 +185,8 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, list[float]]]:
                         taken = rate(broker, size, count, confirmed=confirmed, clock=arguments.clock)
                         keep(f"{kind}, {size:,} B", broker, taken)
     for start in available():
-        with start() as broker:
+        with start() as started:
+            broker = ready(started)
             each, whole = idle_memory(broker, arguments.connections)
             keep(f"memory of one of {arguments.connections:,} idle connections", broker, each)
             keep(f"memory with {arguments.connections:,} idle connections", broker, whole)
