@@ -172,7 +172,7 @@ class IncomingBrokerLink(BrokerLink):
         super().remove()
         memories = self._operations.registry.memories
         for name in memories.names(self._memory_name("")):
-            memories.delete(name)
+            memories.remove(name)
 
     def _memory_name(self, peer: str) -> str:
         return f"{self.definition.container} {peer}"

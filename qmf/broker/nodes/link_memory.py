@@ -150,7 +150,7 @@ class LinkMemories:
         """The names of links that begin with a text."""
         return [name for name in self._memories if name.startswith(beginning)]
 
-    def delete(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """A link was closed for good. Does nothing if it is not remembered."""
         if self._memories.pop(name, None) is not None:
             id = self._ids.pop(name)

@@ -83,8 +83,8 @@ def test_links_are_found_by_name_until_they_are_deleted() -> None:
     assert memories.find("kept").accepted == [1]
     assert memories.find("new") is memories.find("new")
     assert (keeper.defined, memories.names("ne"), len(memories)) == (["new"], ["new"], 2)
-    memories.delete("new")
-    memories.delete("new")
+    memories.remove("new")
+    memories.remove("new")
     assert memories.names("") == ["kept"]
 
 

@@ -64,7 +64,7 @@ async def test_what_was_accepted_is_remembered_with_its_message(tmp_path: Path) 
         registry.memories.find("link").confirm(5)
     async with opened(tmp_path) as registry:
         assert registry.memories.find("link").accepted == [LAST]
-        registry.memories.delete("link")
+        registry.memories.remove("link")
     async with opened(tmp_path) as registry:
         assert (len(registry.memories), registry.memories.find("link").accepted) == (0, [])
 

@@ -100,7 +100,7 @@ class ResumableIncomingLink(RememberingIncomingLink):
     def forget(self) -> None:
         """The client has closed the link: it is not resumed any more."""
         if self.lasting:
-            self._memories.delete(self._memory_name)
+            self._memories.remove(self._memory_name)
 
     @property
     def _memory_name(self) -> str:

@@ -125,7 +125,7 @@ class SystemTopics:
                 found[f"load/{name}/{minutes}min"] = f"{average:.2f}"
         return {_BROKER + name: str(value) for name, value in found.items()}
 
-    def publish(self) -> None:
+    def publish_changes(self) -> None:
         """An interval has passed: publish what has changed."""
         self._follow_rates()
         exchange = self._source.exchange
@@ -139,7 +139,7 @@ class SystemTopics:
 
     def _on_interval(self) -> None:
         self.start()
-        self.publish()
+        self.publish_changes()
 
     def _follow_rates(self) -> None:
         """Averages that forget, as those of a machine's load: of messages, bytes and connections in a minute."""

@@ -118,7 +118,7 @@ class Values:
 
     def published(self) -> dict[str, bytes]:
         """What is published after an interval, by the topic without the beginning."""
-        self.topics.publish()
+        self.topics.publish_changes()
         found = [read_content(entry.message, "mqtt") for entry in self._queue.contents.take()]
         for content, _ in found:
             assert content.retain
