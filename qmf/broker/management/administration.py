@@ -5,7 +5,8 @@ Names, options and texts of errors are those of qpidd.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 
 from qmf.agent import ErrorCode, MethodError
 from qmf.broker.management.callers import answers_refusals, current_principal
@@ -16,6 +17,7 @@ from qmf.broker.nodes.exchanges import Exchange, HeadersExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NoSuchExchange
 from qmf.broker.nodes.topics import PolicyKind, TopicError
 from qmf.broker.operations.operations import Operations
@@ -68,6 +70,24 @@ class Administration:
             self._create_named(type, name, properties, strict=strict)
         else:
             self._create_node(type, name, properties, strict=strict)
+
+    def stored(self) -> Awaitable[None]:
+        """Waits until the disk has what was created or deleted just now, as a kill must not undo what was answered.
+
+        Raises:
+            MethodError: it could not be written; the broker has it until it ends.
+        """
+        written: asyncio.Future[NotStored | None] = asyncio.get_running_loop().create_future()
+
+        def on_stored(error: NotStored | None) -> None:
+            if not written.done():  # the caller may have gone
+                written.set_result(error)
+
+        # At once: later in this turn the unit is closed on behalf of nobody.
+        recorder = self._registry.recorder
+        if recorder is None or not recorder.close_unit(on_stored):
+            on_stored(None)
+        return _until_written(written)
 
     @answers_refusals
     def delete(self, type: str, name: str, options: Mapping[str, object]) -> None:
@@ -458,3 +478,8 @@ def _text(value: object) -> str | None:
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+async def _until_written(written: Awaitable[NotStored | None]) -> None:
+    if (error := await written) is not None:
+        raise MethodError(f"internal-error: it is done, but not on the disk: {error.reason}")

@@ -9,7 +9,7 @@ import logging
 import math
 import platform
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Never
 
 from qmf._version import __version__
@@ -108,13 +108,15 @@ class ManagedBroker(model.Broker, SampledObject):
         """See the schema."""
         return model.BrokerEchoResult(sequence=sequence, body=body)
 
-    def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> None:
-        """See the schema."""
+    def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> Awaitable[None]:
+        """See the schema. It is answered when it is on the disk."""
         self._administration.create(type, name, properties, strict)
+        return self._administration.stored()
 
-    def delete(self, type: str, name: str, options: Mapping[str, object]) -> None:
-        """See the schema."""
+    def delete(self, type: str, name: str, options: Mapping[str, object]) -> Awaitable[None]:
+        """See the schema. It is answered when it is on the disk."""
         self._administration.delete(type, name, options)
+        return self._administration.stored()
 
     def query(self, type: str, name: str) -> model.BrokerQueryResult:
         """See the schema."""
@@ -198,10 +200,11 @@ class ManagedBroker(model.Broker, SampledObject):
         username: str,
         password: str,
         transport: str,
-    ) -> None:
-        """See the schema."""
+    ) -> Awaitable[None]:
+        """See the schema. It is answered when it is on the disk."""
         login = {"authMechanism": authMechanism, "username": username, "password": password}
         self._administration.connect(host, port, transport, {"durable": durable, **login})
+        return self._administration.stored()
 
     def _qmf_set_property(self, name: str, value: object) -> Never:  # noqa: ARG002
         raise MethodError(f"setting Broker.{name} is not supported by this broker")

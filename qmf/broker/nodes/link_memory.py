@@ -144,7 +144,7 @@ class LinkMemories:
             oldest = unused[0]
             log.warning("more than %d links are remembered: %r is forgotten", MAX_REMEMBERED, oldest)
         if oldest is not None:
-            self.delete(oldest)
+            self.remove(oldest)
 
     def names(self, beginning: str) -> list[str]:
         """The names of links that begin with a text."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,10 @@ from qmf.broker import Broker
 from qmf.broker.management.administration import Administration, message_filter
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import NotStored, OnStored
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.operations import Operations
+from qmf.broker.store.journal import Journal
 from qmf.bus import AmqpBus
 from qmf.console.aio import Client, EventRaised
 from qmf.errors import DecodeError, RemoteError
@@ -42,6 +46,34 @@ async def fill(broker: Broker, name: str) -> None:
         sender = await (await connection.session()).sender(name)
         for number, colour in enumerate(("red", "blue", "red", "blue")):
             await sender.send(Message(str(number), properties={"colour": colour}))
+
+
+@pytest.mark.parametrize("method", ["create", "delete"])
+async def test_what_is_durable_is_answered_when_the_disk_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    held: list[tuple[OnStored, NotStored | None]] = []
+    close_unit = Journal.close_unit
+
+    def hold(journal: Journal, on_stored: OnStored | None) -> bool:
+        return close_unit(journal, None if on_stored is None else lambda error: held.append((on_stored, error)))
+
+    async with managed(data_dir=tmp_path) as (_, client):
+        it = await broker_object(client)
+        if method == "delete":
+            await it.create("queue", "jobs", {"durable": True}, True)
+        monkeypatch.setattr(Journal, "close_unit", hold)
+        call = (
+            it.create("queue", "jobs", {"durable": True}, True)
+            if method == "create"
+            else it.delete("queue", "jobs", {})
+        )
+        answered = asyncio.ensure_future(call)
+        await until(lambda: held, "a unit of the store")
+        assert not answered.done()
+        (on_stored, error) = held.pop()
+        on_stored(error)
+        await answered
 
 
 async def test_a_queue_is_created_bound_and_deleted() -> None:
