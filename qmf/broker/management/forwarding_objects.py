@@ -140,7 +140,8 @@ class ForwardingPublisher(BrokerObserver):
         self._operations = operations
         self._relays: SampledObjects[MessageRelay, ManagedRelay] = SampledObjects(agent)
         self._queue_links: SampledObjects[NodeLink, ManagedQueueLink] = SampledObjects(agent)
-        agent.register(*CLASSES, *EVENTS)
+        if operations.relays is not None:
+            agent.register(*CLASSES, *EVENTS)
         sampler.add("QueueLink", self._queue_links.sample)
         sampler.add("Relay", self._relays.sample)
         for relay in () if operations.relays is None else operations.relays.relays:
@@ -158,6 +159,8 @@ class ForwardingPublisher(BrokerObserver):
 
     def on_queue_link_declared(self, link: NodeLink) -> None:
         """See `BrokerObserver`."""
+        # With the first one: to others, the agent of a broker has the classes of qpidd's.
+        self._agent.register(*CLASSES, *EVENTS)
         self._queue_links.add(link, ManagedQueueLink(link, self._operations), sstr(link.name))
 
     def on_queue_link_deleted(self, link: NodeLink) -> None:
