@@ -10,7 +10,6 @@ import importlib
 import sys
 from types import ModuleType
 
-from qmf._command_title import hide_passwords
 from qmf._extras import install_hint
 from qmf._standard_streams import open_missing_streams, until_unread
 
@@ -119,7 +118,6 @@ def web() -> int:
 
 def _run(command: str, module: str, extra: str | None, function: str = "main") -> int:
     open_missing_streams()
-    hide_passwords()
     try:
         code = until_unread(lambda: _main(module, function))
     except ModuleNotFoundError as error:
