@@ -71,8 +71,8 @@ class Administration:
         else:
             self._create_node(type, name, properties, strict=strict)
 
-    def stored(self) -> Awaitable[None]:
-        """Waits until the disk has what was created or deleted just now, as a kill must not undo what was answered.
+    def wait_until_stored(self) -> Awaitable[None]:
+        """Wait until the disk has what was created or deleted just now, as a kill must not undo what was answered.
 
         Raises:
             MethodError: it could not be written; the broker has it until it ends.

@@ -111,12 +111,12 @@ class ManagedBroker(model.Broker, SampledObject):
     def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> Awaitable[None]:
         """See the schema. It is answered when it is on the disk."""
         self._administration.create(type, name, properties, strict)
-        return self._administration.stored()
+        return self._administration.wait_until_stored()
 
     def delete(self, type: str, name: str, options: Mapping[str, object]) -> Awaitable[None]:
         """See the schema. It is answered when it is on the disk."""
         self._administration.delete(type, name, options)
-        return self._administration.stored()
+        return self._administration.wait_until_stored()
 
     def query(self, type: str, name: str) -> model.BrokerQueryResult:
         """See the schema."""
@@ -204,7 +204,7 @@ class ManagedBroker(model.Broker, SampledObject):
         """See the schema. It is answered when it is on the disk."""
         login = {"authMechanism": authMechanism, "username": username, "password": password}
         self._administration.connect(host, port, transport, {"durable": durable, **login})
-        return self._administration.stored()
+        return self._administration.wait_until_stored()
 
     def _qmf_set_property(self, name: str, value: object) -> Never:  # noqa: ARG002
         raise MethodError(f"setting Broker.{name} is not supported by this broker")
