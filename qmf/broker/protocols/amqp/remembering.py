@@ -43,7 +43,8 @@ class RememberingIncomingLink(IncomingLink):
             self._settle(event)
         elif tag in memory.storing:  # it came on a connection that is lost
             memory.storing[tag] = (self, event)
-        elif not event.data:  # it could not be stored since it was listed, and is needed once more
+        elif not event.data and not event.message_format:
+            # It could not be stored since it was listed, and is needed once more. Messages with a format may be empty.
             self._transport.engine.decisions.settle(self.link, tag, Outcome.RELEASED)
             self._transport.flush_soon()
         else:
