@@ -34,7 +34,7 @@ def test_a_connection_leaves_nothing() -> None:
     with closing(connect()) as one:
         one.execute("create temp table made as select 1 as number")
     with closing(connect()) as other:
-        assert other.execute("select count(*) from duckdb_tables()").fetchone() == (0,)
+        assert other.execute("select count(*) from duckdb_tables() where table_name = 'made'").fetchone() == (0,)
 
 
 def test_settings_of_a_database_are_not_those_of_other_connections() -> None:
