@@ -55,6 +55,8 @@ def program(command: list[str], name: str, port: int) -> Iterator[Running]:
                 socket.create_connection(("127.0.0.1", port)).close()
                 break
             time.sleep(0.05)
+        else:
+            raise RuntimeError(f"{name} does not listen")
         yield Running(name, port, psutil.Process(process.pid))
     finally:
         process.terminate()

@@ -8,7 +8,8 @@ from qmf._audit_log import audit_line
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientSession
+from qmf.broker.nodes.observed_clients import BrokerClient, ClientSession
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import LOCAL

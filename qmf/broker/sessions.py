@@ -12,7 +12,7 @@ from itertools import islice
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import ClientSession
+from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.operations import Operations

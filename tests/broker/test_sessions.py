@@ -15,7 +15,7 @@ from qmf.broker import Broker
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import Traffic
+from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.operations import Operations

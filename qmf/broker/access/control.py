@@ -16,7 +16,8 @@ from qmf.acl.words import ALL
 from qmf.broker.access.denials import DeniedRequests
 from qmf.broker.access.policy import AclPolicy, user_id
 from qmf.broker.access.recording import AccessRecord
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientSession
+from qmf.broker.nodes.observed_clients import BrokerClient, ClientSession
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import LOCAL

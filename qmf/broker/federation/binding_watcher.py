@@ -5,7 +5,8 @@ from __future__ import annotations
 from qmf.broker.federation.bridges import PullBridge
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver
+from qmf.broker.nodes.observed_clients import BrokerClient
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 
 

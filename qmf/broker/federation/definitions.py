@@ -10,13 +10,12 @@ import attrs
 from qmf.broker.federation.peer_credentials import CredentialsUnusable, PeerCredentials, read_credentials
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.operations.peers import FederationError, LinkDirection
-from qmf.broker.operations.principal import Principal
+from qmf.broker.operations.principal import Principal, split_stored
 from qmf.bus.url import BusUrl, UrlError, parse_url
 
-#: Fields of a link in the store, besides the properties that it was created with: on whose behalf it was created, and
-#: the container id under which the other broker knows it.
-USER, ADDRESS, PROTOCOL, CONTAINER = "qmf.user", "qmf.address", "qmf.protocol", "qmf.container"
-STORED = frozenset({USER, ADDRESS, PROTOCOL, CONTAINER})
+#: A field of a link in the store, besides its properties and its creator: the container id under which the other broker
+#: knows it.
+_CONTAINER = "qmf.container"
 
 #: Brokers that a message may have left by links before it is not forwarded any more, unless the link says otherwise.
 MAX_HOPS = 32
@@ -117,14 +116,7 @@ class LinkDefinition:
     @property
     def fields(self) -> dict[str, object]:
         """What the store keeps of it: `read_stored_link` reads it."""
-        principal = self.principal
-        return {
-            **self.properties,
-            USER: principal.user,
-            ADDRESS: principal.address,
-            PROTOCOL: principal.protocol,
-            CONTAINER: self.container,
-        }
+        return stored_fields(self.properties, self.principal, self.container)
 
 
 def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = False) -> Domain:
@@ -196,9 +188,18 @@ def read_stored_link(direction: LinkDirection, name: str, fields: Mapping[str, o
     Raises:
         FederationError: a field is missing or wrong.
     """
-    user, address, protocol, container = (str(fields.get(key, "")) for key in (USER, ADDRESS, PROTOCOL, CONTAINER))
-    properties = {key: value for key, value in fields.items() if key not in STORED}
-    return _read_link(direction, name, properties, Principal(user, address, protocol), container, strict=False)
+    return _read_link(direction, name, *split_link_fields(fields), strict=False)
+
+
+def stored_fields(properties: Mapping[str, object], principal: Principal, container: str) -> dict[str, object]:
+    """What the store keeps of a link, a bridge or a relay: `split_link_fields` reads it."""
+    return {**properties, **principal.fields, _CONTAINER: container}
+
+
+def split_link_fields(fields: Mapping[str, object]) -> tuple[dict[str, object], Principal, str]:
+    """Properties, creator and container id of what the store has."""
+    properties, principal = split_stored(fields)
+    return properties, principal, str(properties.pop(_CONTAINER, ""))
 
 
 def _read_link(
@@ -233,7 +234,7 @@ def _read_link(
     if queue and direction is LinkDirection.INCOMING:
         raise FederationError(f"invalid-argument: {next(iter(queue))}: an incoming link has no queue of its own")
     refuse_unknown(arguments, strict=strict)
-    creator = Principal(principal.user, principal.address, principal.protocol)
+    creator = principal.lasting
     return LinkDefinition(
         name,
         direction,

@@ -18,7 +18,7 @@ from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.repeated_messages import RepeatedMessages
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.link_memory import LinkMemory
-from qmf.broker.nodes.observer import ClientLink
+from qmf.broker.nodes.observed_clients import ClientLink
 from qmf.broker.nodes.peer_routes import RouteMeasure
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.policy import OperationRefused

@@ -16,7 +16,7 @@ from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.observer import ClientLink
+from qmf.broker.nodes.observed_clients import ClientLink
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.sections import place_for_annotations
 from qmf.broker.nodes.traces import add_to_trace, trace_section

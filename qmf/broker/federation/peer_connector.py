@@ -14,7 +14,7 @@ from qmf._background_tasks import BackgroundTasks
 from qmf.broker.federation.definitions import Domain
 from qmf.broker.federation.link_status import LinkStatus, PeerLinkState, PeerLinkTrigger, RetryWaits
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import ClientLink, ClientSession
+from qmf.broker.nodes.observed_clients import ClientLink, ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
 from qmf.bus.backoff import Backoff

@@ -15,7 +15,7 @@ from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.route_lag import RouteLag, RouteRate
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages, broker_id
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import ClientLink
+from qmf.broker.nodes.observed_clients import ClientLink
 from qmf.broker.nodes.peer_routes import RouteEnds, RouteMeasure
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node

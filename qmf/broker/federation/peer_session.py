@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import Traffic
+from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.refusal import Reason
 from qmf.bus.client.network_connection import NetworkConnection

@@ -8,18 +8,15 @@ from collections.abc import Mapping
 import attrs
 
 from qmf.broker.federation.definitions import (
-    ADDRESS,
-    CONTAINER,
     MAX_HOPS,
-    PROTOCOL,
-    STORED,
-    USER,
     Domain,
     LinkDefinition,
     plain_values,
     read_login,
     read_reliability,
     refuse_unknown,
+    split_link_fields,
+    stored_fields,
 )
 from qmf.broker.federation.peer_credentials import CredentialsUnusable, read_credentials
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
@@ -58,7 +55,7 @@ class RouteLinkDefinition:
     @property
     def fields(self) -> dict[str, object]:
         """What the store keeps of it: `read_stored_route_link` reads it."""
-        return _stored_fields(self.properties, self.principal, self.container)
+        return stored_fields(self.properties, self.principal, self.container)
 
 
 @attrs.frozen(eq=False)
@@ -103,7 +100,7 @@ class BridgeDefinition:
     @property
     def fields(self) -> dict[str, object]:
         """What the store keeps of it: `read_stored_bridge` reads it."""
-        return _stored_fields(self.properties, self.principal, self.container)
+        return stored_fields(self.properties, self.principal, self.container)
 
     @property
     def transfer(self) -> LinkDefinition:
@@ -155,7 +152,7 @@ def read_stored_route_link(name: str, fields: Mapping[str, object]) -> RouteLink
     Raises:
         FederationError: a field is missing or wrong.
     """
-    properties, principal, container = _split_stored(fields)
+    properties, principal, container = split_link_fields(fields)
     return _read_route_link(name, properties, principal, container, strict=False)
 
 
@@ -184,7 +181,7 @@ def read_stored_bridge(name: str, fields: Mapping[str, object]) -> BridgeDefinit
     Raises:
         FederationError: a field is missing or wrong.
     """
-    properties, principal, container = _split_stored(fields)
+    properties, principal, container = split_link_fields(fields)
     return _read_bridge(name, properties, principal, container, strict=False)
 
 
@@ -219,7 +216,7 @@ def _read_route_link(
         plain_values(properties),
         credentials,
     )
-    return RouteLinkDefinition(name, durable, domain, _plain(principal), container, plain_values(properties))
+    return RouteLinkDefinition(name, durable, domain, principal.lasting, container, plain_values(properties))
 
 
 def _alternates(value: object, port: int, *, tls: bool) -> list[BusUrl]:
@@ -277,7 +274,7 @@ def _read_bridge(
         queue,
         MAX_HOPS if max_hops is None else max_hops,
         durable,
-        _plain(principal),
+        principal.lasting,
         container,
         plain_values(properties),
         exactly_once,
@@ -305,24 +302,3 @@ def _check_bridge(src: str, dest: str, tag: str, queue: str, *, is_queue: bool, 
 
 def _new_container() -> str:
     return f"qmf-link-{uuid.uuid4()}"
-
-
-def _plain(principal: Principal) -> Principal:
-    return Principal(principal.user, principal.address, principal.protocol)
-
-
-def _stored_fields(properties: Mapping[str, object], principal: Principal, container: str) -> dict[str, object]:
-    return {
-        **properties,
-        USER: principal.user,
-        ADDRESS: principal.address,
-        PROTOCOL: principal.protocol,
-        CONTAINER: container,
-    }
-
-
-def _split_stored(fields: Mapping[str, object]) -> tuple[dict[str, object], Principal, str]:
-    """Properties, principal and container id of what the store has."""
-    user, address, protocol, container = (str(fields.get(key, "")) for key in (USER, ADDRESS, PROTOCOL, CONTAINER))
-    properties = {key: value for key, value in fields.items() if key not in STORED}
-    return properties, Principal(user, address, protocol), container

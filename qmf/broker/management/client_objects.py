@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from qmf.broker.management.refusals import not_implemented
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
-from qmf.broker.nodes.observer import ClientLink, ClientSession, TransactionCounts
+from qmf.broker.nodes.observed_clients import ClientLink, ClientSession, TransactionCounts
 from qmf.models.broker import agent as model
 
 #: Connection properties in which clients of Qpid name their process.

@@ -11,7 +11,8 @@ from qmf.broker.management.values import connection_address, lstr, simple_map, s
 from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink
+from qmf.broker.nodes.observed_clients import BrokerClient, ClientLink
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.errors import CallerError

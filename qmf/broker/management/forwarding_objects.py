@@ -10,7 +10,8 @@ from qmf.agent import Agent, Event, MethodError
 from qmf.broker.management.callers import answers_refusals, current_principal
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.values import lstr, sstr
-from qmf.broker.nodes.observer import BrokerObserver, MessageRelay, NodeLink
+from qmf.broker.nodes.observed_forwarding import MessageRelay, NodeLink
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.peers import FederationError
 from qmf.broker.operations.queue_links import QueueLinkError

@@ -7,7 +7,7 @@ from typing import Any
 from qmf.broker.management.client_objects import ManagedConnection
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import sstr
-from qmf.broker.nodes.observer import ClientLink
+from qmf.broker.nodes.observed_clients import ClientLink
 from qmf.broker.nodes.queues import Queue
 from qmf.models.broker import agent as model
 

@@ -11,7 +11,8 @@ from qmf.agent import Agent, Event
 from qmf.broker.management.objects import ObjectPublisher
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.values import connection_address, lstr, sstr
-from qmf.broker.nodes.observer import BrokerObserver, LastingSession
+from qmf.broker.nodes.observed_clients import LastingSession
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.errors import CallerError
 from qmf.models.mqtt import agent as model
 

@@ -27,15 +27,9 @@ from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic
 from qmf.broker.management.values import sstr
 from qmf.broker.nodes.bindings import Binding, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
-from qmf.broker.nodes.observer import (
-    BrokerClient,
-    BrokerObserver,
-    ClientLink,
-    ClientSession,
-    PeerBridge,
-    PeerDomain,
-    PeerLink,
-)
+from qmf.broker.nodes.observed_clients import BrokerClient, ClientLink, ClientSession
+from qmf.broker.nodes.observed_peers import PeerBridge, PeerDomain, PeerLink
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.peer_routes import PeerRoute
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.broker.connection_limits import ConnectionLimits
-from qmf.broker.nodes.observer import LastingSession
+from qmf.broker.nodes.observed_clients import LastingSession
 
 if TYPE_CHECKING:
     from qmf.broker.access.control import FileAccessControl

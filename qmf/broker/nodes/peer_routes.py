@@ -7,6 +7,8 @@ from typing import Protocol
 
 import attrs
 
+from qmf.broker.nodes.observed_definitions import ObservedState
+
 
 @attrs.frozen
 class RouteEnds:
@@ -41,7 +43,7 @@ class RouteMeasure:
     behind: float = 0.0
 
 
-class PeerRoute(Hashable, Protocol):
+class PeerRoute(ObservedState, Hashable, Protocol):
     """An incoming or outgoing link, or a bridge, whether or not it is up. Compared by identity."""
 
     @property
@@ -69,20 +71,8 @@ class PeerRoute(Hashable, Protocol):
         """Id of the other broker in traces; empty while it is not known."""
 
     @property
-    def state_name(self) -> str:
-        """Its state, in qpidd's words."""
-
-    @property
     def is_up(self) -> bool:
         """Messages pass."""
-
-    @property
-    def reason(self) -> str:
-        """Why it is not up, or what it lacks; empty if all is well."""
-
-    @property
-    def since(self) -> float:
-        """When it came into this state, in seconds since 1970."""
 
     @property
     def losses(self) -> int:

@@ -27,7 +27,8 @@ from qmf.broker.nodes.lifetimes import Lifetimes
 from qmf.broker.nodes.link_memory import LinkMemories
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver
+from qmf.broker.nodes.observed_clients import BrokerClient
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.relay_addresses import RelayTable

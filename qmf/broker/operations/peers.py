@@ -6,7 +6,8 @@ import enum
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from qmf.broker.nodes.observer import MessageRelay, PeerBridge, PeerDomain, PeerLink
+from qmf.broker.nodes.observed_forwarding import MessageRelay
+from qmf.broker.nodes.observed_peers import PeerBridge, PeerDomain, PeerLink
 from qmf.broker.nodes.peer_routes import PeerRoute
 from qmf.broker.operations.principal import Principal
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Self
 
 import attrs
 
-from qmf.broker.nodes.observer import BrokerClient
+from qmf.broker.nodes.observed_clients import BrokerClient
 
 #: `Principal.protocol` of programs in the broker's own process.
 LOCAL = "local"
+
+_USER, _ADDRESS, _PROTOCOL = "qmf.user", "qmf.address", "qmf.protocol"
 
 
 @attrs.frozen
@@ -36,9 +39,26 @@ class Principal:
         info = client.info
         return cls(info.user, info.address, info.protocol, client, info.groups)
 
+    @property
+    def lasting(self) -> Self:
+        """Who it is without its client, for what outlasts that."""
+        return type(self)(self.user, self.address, self.protocol)
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What the store keeps of it, beside the properties of what it has created: `split_stored` reads it."""
+        return {_USER: self.user, _ADDRESS: self.address, _PROTOCOL: self.protocol}
+
     def __str__(self) -> str:
         return f"user {self.user!r}" if self.user else self.address or "the broker"
 
 
 #: The broker itself, as far as it does what its options say.
 BROKER = Principal()
+
+
+def split_stored(fields: Mapping[str, object]) -> tuple[dict[str, object], Principal]:
+    """What the store has of something that was created, as its properties and its creator (`Principal.fields`)."""
+    user, address, protocol = (str(fields.get(key, "")) for key in (_USER, _ADDRESS, _PROTOCOL))
+    properties = {key: value for key, value in fields.items() if key not in (_USER, _ADDRESS, _PROTOCOL)}
+    return properties, Principal(user, address, protocol)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from qmf.broker.nodes.observer import NodeLink
+from qmf.broker.nodes.observed_forwarding import NodeLink
 from qmf.broker.operations.principal import Principal
 
 

@@ -10,19 +10,12 @@ import attrs
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.nodes.selectors import Selector, SelectorError, compile_selector
 from qmf.broker.nodes.start_positions import StartError, StartKind, StartPosition, read_start
-from qmf.broker.operations.principal import Principal
+from qmf.broker.operations.principal import Principal, split_stored
 from qmf.broker.operations.queue_links import QueueLinkError
 
-#: Fields of a link in the store, besides the properties that it was created with: on whose behalf it was created, the
-#: last stored message that it has looked at, and the messages that it has passed on.
-_USER, _ADDRESS, _PROTOCOL, _CURSOR, _PASSED = (
-    "qmf.user",
-    "qmf.address",
-    "qmf.protocol",
-    "qmf.cursor",
-    "qmf.passed",
-)
-_STORED = frozenset({_USER, _ADDRESS, _PROTOCOL, _CURSOR, _PASSED})
+#: Fields of a link in the store, besides its properties and its creator: the last stored message that it has looked at,
+#: and the messages that it has passed on.
+_CURSOR, _PASSED = "qmf.cursor", "qmf.passed"
 
 
 class LinkMode(enum.Enum):
@@ -78,15 +71,7 @@ class QueueLinkDefinition:
 
     def fields(self, cursor: int, passed: int) -> dict[str, object]:
         """What the store keeps of it: `read_stored_queue_link` reads it."""
-        principal = self.principal
-        return {
-            **self.properties,
-            _USER: principal.user,
-            _ADDRESS: principal.address,
-            _PROTOCOL: principal.protocol,
-            _CURSOR: cursor,
-            _PASSED: passed,
-        }
+        return {**self.properties, **self.principal.fields, _CURSOR: cursor, _PASSED: passed}
 
 
 def read_queue_link(
@@ -131,7 +116,7 @@ def read_queue_link(
         max_size,
         max_rate,
         durable,
-        Principal(principal.user, principal.address, principal.protocol),
+        principal.lasting,
         {str(key): value for key, value in properties.items()},
     )
 
@@ -172,9 +157,8 @@ def read_stored_queue_link(name: str, fields: Mapping[str, object]) -> StoredQue
     Raises:
         QueueLinkError: a field is missing or wrong.
     """
-    user, address, protocol = (str(fields.get(key, "")) for key in (_USER, _ADDRESS, _PROTOCOL))
-    cursor, passed = fields.get(_CURSOR, 0), fields.get(_PASSED, 0)
+    properties, principal = split_stored(fields)
+    cursor, passed = properties.pop(_CURSOR, 0), properties.pop(_PASSED, 0)
     if not isinstance(cursor, int) or not isinstance(passed, int):
         raise QueueLinkError("its place in the queue is no number")
-    properties = {key: value for key, value in fields.items() if key not in _STORED}
-    return StoredQueueLink(read_queue_link(name, properties, Principal(user, address, protocol)), cursor, passed)
+    return StoredQueueLink(read_queue_link(name, properties, principal), cursor, passed)

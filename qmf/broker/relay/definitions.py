@@ -8,15 +8,12 @@ from collections.abc import Mapping
 import attrs
 
 from qmf.broker.federation.definitions import (
-    ADDRESS,
-    CONTAINER,
     MAX_HOPS,
-    PROTOCOL,
-    STORED,
-    USER,
     LinkDefinition,
     plain_values,
     refuse_unknown,
+    split_link_fields,
+    stored_fields,
 )
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.nodes.relay_addresses import AT, normal_domain
@@ -82,14 +79,7 @@ class RelayDefinition:
     @property
     def fields(self) -> dict[str, object]:
         """What the store keeps of it: `read_stored_relay` reads it."""
-        principal = self.principal
-        return {
-            **self.properties,
-            USER: principal.user,
-            ADDRESS: principal.address,
-            PROTOCOL: principal.protocol,
-            CONTAINER: self.container,
-        }
+        return stored_fields(self.properties, self.principal, self.container)
 
     @property
     def link(self) -> LinkDefinition:
@@ -135,9 +125,7 @@ def read_stored_relay(name: str, fields: Mapping[str, object]) -> RelayDefinitio
     Raises:
         FederationError: a field is wrong.
     """
-    user, address, protocol, container = (str(fields.get(key, "")) for key in (USER, ADDRESS, PROTOCOL, CONTAINER))
-    properties = {key: value for key, value in fields.items() if key not in STORED}
-    return _read(name, properties, Principal(user, address, protocol), container, strict=False)
+    return _read(name, *split_link_fields(fields), strict=False)
 
 
 def _read(
@@ -156,7 +144,7 @@ def _read(
     if problem := _contradiction(name, domain, login, timeout, srv=srv):
         raise FederationError(f"invalid-argument: {problem}")
     refuse_unknown(arguments, strict=strict)
-    creator = Principal(principal.user, principal.address, principal.protocol)
+    creator = principal.lasting
     return RelayDefinition(
         normal_domain(name),
         domain,

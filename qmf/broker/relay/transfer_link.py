@@ -14,7 +14,7 @@ from qmf.broker.federation.tracing import LinkTrace
 from qmf.broker.nodes.addressed import with_sender
 from qmf.broker.nodes.entries import GONE, Entry
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.observer import ClientLink
+from qmf.broker.nodes.observed_clients import ClientLink
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.relay_addresses import AT, RELAY_TO, RELAY_USER, relay_annotations
 from qmf.broker.nodes.traces import add_to_trace

@@ -9,16 +9,10 @@ from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_of, read_node_declaration
-from qmf.broker.nodes.observer import (
-    BrokerClient,
-    BrokerObserver,
-    ClientLink,
-    MessageRelay,
-    NodeLink,
-    PeerBridge,
-    PeerDomain,
-    PeerLink,
-)
+from qmf.broker.nodes.observed_clients import BrokerClient, ClientLink
+from qmf.broker.nodes.observed_forwarding import MessageRelay, NodeLink
+from qmf.broker.nodes.observed_peers import PeerBridge, PeerDomain, PeerLink
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange
 from qmf.broker.nodes.settings import Lifetime, OverflowPolicy

@@ -29,6 +29,7 @@ from qmf.console.aio import (
     StillFindingAgents,
     Where,
 )
+from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, Kind
 from qmf.views.references import references
@@ -38,8 +39,6 @@ from qmf.web.readers.readable_follow import ReadableFollow
 
 #: Name of the agent of the connected broker.
 _BROKER = "broker"
-#: Key of failures that are of no agent.
-_ALL_AGENTS = "*"
 
 
 class ReadableConsole:
@@ -216,9 +215,9 @@ class ReadableConsole:
 
     def readable_failures(self, failures: Mapping[str, QmfError]) -> Mapping[str, QmfError]:
         """The failures of agents that may be seen."""
-        found = {name: error for name, error in failures.items() if name != _ALL_AGENTS and self.sees_agent(name)}
+        found = {name: error for name, error in failures.items() if name != ALL_AGENTS and self.sees_agent(name)}
         search = self.finding_agents
-        return {_ALL_AGENTS: search, **found} if search is not None and _ALL_AGENTS in failures else found
+        return {ALL_AGENTS: search, **found} if search is not None and ALL_AGENTS in failures else found
 
     def _readable_of(self, answers: Answers[RemoteObject], compared: Collection[str]) -> Answers[RemoteObject]:
         found = (self.readable(obj, compared) for obj in answers)

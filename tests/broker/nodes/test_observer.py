@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, BrokerObservers
+from qmf.broker.nodes.observed_clients import BrokerClient
+from qmf.broker.nodes.observer import BrokerObserver, BrokerObservers
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 

@@ -7,7 +7,7 @@ import pytest
 
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration
-from qmf.broker.nodes.observer import TransactionCounts
+from qmf.broker.nodes.observed_clients import TransactionCounts
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.registry import NodeRegistry

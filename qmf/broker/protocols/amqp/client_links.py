@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 import attrs
 
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
-from qmf.broker.nodes.observer import ClientSession
+from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from qmf._marks import USER
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import Traffic
+from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.amqp.client_links import ClientLinks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from qmf.broker.nodes.observer import TransactionCounts
+from qmf.broker.nodes.observed_clients import TransactionCounts
 from qmf.broker.protocols.amqp.conditions import outcome_of
 from qmf.broker.refusal import Refusal
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, TransactionFailed

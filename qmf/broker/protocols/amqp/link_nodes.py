@@ -15,7 +15,7 @@ from qmf.broker.nodes.node_declaration import (
     NodeDeclarationError,
     read_node_declaration,
 )
-from qmf.broker.nodes.observer import BrokerClient
+from qmf.broker.nodes.observed_clients import BrokerClient
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, AmbiguousNode, NameInUse, NoSuchExchange
 from qmf.broker.nodes.router import Node

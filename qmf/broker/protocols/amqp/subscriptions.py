@@ -15,7 +15,7 @@ from qmf.broker.nodes.arguments import EXCLUDED, SUBSCRIPTION
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclarationError
-from qmf.broker.nodes.observer import BrokerClient
+from qmf.broker.nodes.observed_clients import BrokerClient
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.operations.grants import ConsumeGrant

@@ -13,7 +13,7 @@ from typing import Any, cast
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.logins import Logins
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import Traffic
+from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.operations.operations import Operations

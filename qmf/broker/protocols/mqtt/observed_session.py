@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from qmf.broker.nodes.observer import ClientSession
+from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.protocols.mqtt.codec.values import ReasonCode
 from qmf.broker.protocols.mqtt.session import MqttSession

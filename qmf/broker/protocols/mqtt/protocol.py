@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from qmf.broker.logins import Logins
-from qmf.broker.nodes.observer import LastingSession
+from qmf.broker.nodes.observed_clients import LastingSession
 from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.mqtt.connection import MqttConnection
 from qmf.broker.protocols.mqtt.options import MqttOptions

@@ -10,7 +10,7 @@ from functools import partial
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.observer import TransactionCounts
+from qmf.broker.nodes.observed_clients import TransactionCounts
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.operations.policy import OperationRefused

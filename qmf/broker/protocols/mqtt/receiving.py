@@ -8,7 +8,7 @@ from typing import Protocol
 
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.observer import TransactionCounts
+from qmf.broker.nodes.observed_clients import TransactionCounts
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.protocols.mqtt.machine import ConnectionMachine
 from qmf.broker.protocols.mqtt.mapping import StoredContentReader, UnmappableError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from qmf.broker.nodes.bindings import BindingRefused
 from qmf.broker.nodes.node_declaration import NodeDeclarationError
-from qmf.broker.nodes.observer import ClientSession
+from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse
 from qmf.broker.operations.operations import Operations

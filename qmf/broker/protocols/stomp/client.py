@@ -10,7 +10,7 @@ from typing import Protocol
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange, TopicExchange
 from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError, read_node_declaration
-from qmf.broker.nodes.observer import ClientSession, TransactionCounts
+from qmf.broker.nodes.observed_clients import ClientSession, TransactionCounts
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NameInUse

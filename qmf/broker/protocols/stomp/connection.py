@@ -14,7 +14,7 @@ from qmf._version import __version__
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.logins import Logins
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.observer import Traffic
+from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal

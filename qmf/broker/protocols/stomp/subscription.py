@@ -10,7 +10,7 @@ import attrs
 
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.observer import TransactionCounts
+from qmf.broker.nodes.observed_clients import TransactionCounts
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.protocols.stomp.mapping import read_stored

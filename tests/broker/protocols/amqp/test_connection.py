@@ -18,7 +18,8 @@ from support.examples import examples
 from support.waiting import until
 
 from qmf.broker import AmqpOptions, Broker
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver
+from qmf.broker.nodes.observed_clients import BrokerClient
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.protocols.amqp.connection import ServerConnection
 from qmf.bus.engine.events import ConnectionFailed, LinkAttached
 from qmf.bus.engine.values import Terminus

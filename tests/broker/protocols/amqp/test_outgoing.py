@@ -9,7 +9,8 @@ from support.recording import Inbox, message, text
 from support.waiting import until
 
 from qmf.broker import Broker, QueueLimits
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink
+from qmf.broker.nodes.observed_clients import BrokerClient, ClientLink
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.protocols.amqp.connection import ServerConnection
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
 from qmf.bus import AmqpBus, Binding
