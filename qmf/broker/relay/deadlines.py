@@ -21,16 +21,23 @@ _MOST = 60.0
 class Deadlines(EntryObserver):
     """The times until which the messages of a queue may wait. It observes the queue from `start` to `stop`."""
 
-    def __init__(self, queue: Queue, on_late: Callable[[Sequence[Entry]], None]) -> None:
+    def __init__(
+        self,
+        queue: Queue,
+        on_late: Callable[[Sequence[Entry]], None],
+        is_doubtful: Callable[[Entry], bool] = lambda _: False,
+    ) -> None:
         """Make the deadlines of a queue.
 
         Args:
             queue: which.
-            on_late: called with available entries whose time is over; those that it leaves in the queue are reported
-                again.
+            on_late: called with entries whose time is over, and that are available or doubtful; those that it leaves in
+                the queue are reported again.
+            is_doubtful: tells which acquired entries nobody waits for any more.
         """
         self._queue = queue
         self._on_late = on_late
+        self._is_doubtful = is_doubtful
         self._heap: list[tuple[float, int, Entry]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
@@ -74,7 +81,7 @@ class Deadlines(EntryObserver):
             if item[2].state is not GONE:
                 late.append(item)
         # One that is in flight may come back; it is looked at again.
-        if waiting := [entry for _, _, entry in late if entry.state is AVAILABLE]:
+        if waiting := [entry for _, _, entry in late if entry.state is AVAILABLE or self._is_doubtful(entry)]:
             self._on_late(waiting)
         for item in late:
             if item[2].state is not GONE:

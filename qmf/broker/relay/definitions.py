@@ -24,7 +24,7 @@ from qmf.broker.operations.principal import Principal
 DEAD_LETTERS = "relay.dead-letters"
 
 #: Times that the other broker may refuse a message for now, unless the relay says otherwise.
-RETRIES = 20
+RETRIES = 60
 
 #: Beginning of the properties that are arguments of the transmission queue.
 _QUEUE_ARGUMENTS = "qpid."
@@ -90,7 +90,7 @@ class RelayDefinition:
             domain=self.domain or self.name,
             source=self.transmission_queue,
             target="",
-            durable=False,
+            durable=self.durable,
             key="",
             selector="",
             queue={},
@@ -98,6 +98,7 @@ class RelayDefinition:
             principal=self.principal,
             container=self.container,
             properties={},
+            exactly_once=True,
         )
 
 

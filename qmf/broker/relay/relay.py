@@ -10,7 +10,7 @@ from qmf.broker.federation.definitions import Domain, read_domain
 from qmf.broker.federation.federation import BrokerFederation
 from qmf.broker.federation.link_status import LinkStatus, PeerLinkTrigger
 from qmf.broker.nodes.counters import ExchangeCounters
-from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.entries import AVAILABLE, Entry
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.relay_addresses import RelayRoute
@@ -20,7 +20,7 @@ from qmf.broker.relay.dead_letters import DeadLetters
 from qmf.broker.relay.deadlines import Deadlines
 from qmf.broker.relay.definitions import RelayDefinition
 from qmf.broker.relay.srv import LookupFailed, SrvLookup
-from qmf.broker.relay.transfer_link import TransferLink
+from qmf.broker.relay.transfer_link import TransferEnd, TransferLink
 
 #: States of a relay that is none of a link, for people.
 PAUSED, PULLED = "Paused", "Waiting"
@@ -66,9 +66,11 @@ class Relay:
         self._services = services
         self._lookup = lookup
         self._waits = services.backoff
-        self._deadlines = Deadlines(queue, self._on_late)
+        self._deadlines = Deadlines(queue, self._on_late, self._is_doubtful)
         self._status = LinkStatus(services.clock)
         self._link: TransferLink | None = None
+        #: While it is paused: what the last link has sent, and the other broker may have.
+        self._suspended: TransferEnd | None = None
         self._search: asyncio.Task[None] | None = None
         self._retried = 0
 
@@ -180,6 +182,8 @@ class Relay:
     def pause(self) -> Coroutine[Any, Any, None]:
         """Forward nothing from now on: messages wait. Returns what closes the connection."""
         self.paused = True
+        if self._link is not None:
+            self._suspended = self._link.suspend()
         return self._disconnect()
 
     def fail(self, reason: str) -> None:
@@ -189,9 +193,18 @@ class Relay:
         elif not self._status.ended:
             self._status.change(PeerLinkTrigger.FAIL, reason)
 
+    def remove(self) -> Coroutine[Any, Any, None]:
+        """It is deleted: messages stay in the transmission queue. Returns what closes the connection."""
+        if self._link is not None:
+            self._link.remove()
+        return self.close()
+
     async def close(self) -> None:
         """End it, because it is deleted or the broker ends; messages stay in the transmission queue."""
         self._deadlines.stop()
+        suspended, self._suspended = self._suspended, None
+        if suspended is not None:
+            suspended.on_detached()
         await self._disconnect()
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
@@ -212,6 +225,8 @@ class Relay:
         self._link = TransferLink(
             self.definition, domain, self._services, on_unsent=self._give_up, on_forwarded=self._on_forwarded
         )
+        suspended, self._suspended = self._suspended, None
+        self._link.continue_with(suspended)
         self._link.start()
 
     def _disconnect(self) -> Coroutine[Any, Any, None]:
@@ -255,12 +270,26 @@ class Relay:
             self._status.change(PeerLinkTrigger.LOSE, reason)
         self.queue.delivery.put_back(entries)
 
+    @property
+    def _kept(self) -> TransferEnd | None:
+        """What a lost connection has left."""
+        return self._suspended if self._link is None else self._link.suspended
+
+    def _is_doubtful(self, entry: Entry) -> bool:
+        return (kept := self._kept) is not None and kept.is_doubtful(entry)
+
     def _on_late(self, entries: Sequence[Entry]) -> None:
         last = f": {self.reason}" if self.reason else ""
-        reason = f"its time was over before it could be forwarded{last}"
+        letters: list[tuple[Entry, str]] = []
         for entry in entries:
-            self.queue.contents.acquire(entry, None)
-        self._give_up([(entry, reason) for entry in entries])
+            reason = f"its time was over before it could be forwarded{last}"
+            if entry.state is AVAILABLE:
+                self.queue.contents.acquire(entry, None)
+            elif (kept := self._kept) is not None:
+                kept.forget(entry)
+                reason = f"its time was over, and the other broker may have it, which did not answer{last}"
+            letters.append((entry, reason))
+        self._give_up(letters)
 
 
 async def _close(search: asyncio.Task[None] | None, link: TransferLink | None) -> None:

@@ -90,7 +90,7 @@ class BrokerRelays:
         del self._table.routes[relay.name]
         relay.queue.reserved = ""
         self._end_links(relay.route)
-        self._close_later(relay.close())
+        self._close_later(relay.remove())
 
     def pause(self, name: str) -> None:
         """See `Relays`."""
