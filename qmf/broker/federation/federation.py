@@ -8,6 +8,7 @@ from typing import Any
 
 from qmf.broker.federation.definitions import Domain, read_domain, read_link, read_stored_link
 from qmf.broker.federation.incoming import IncomingBrokerLink
+from qmf.broker.federation.link_status import LINK_BACKOFF
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.outgoing import OutgoingBrokerLink
 from qmf.broker.federation.peer_connector import LinkServices
@@ -44,7 +45,7 @@ class BrokerFederation:
             backoff: waits between attempts to connect.
         """
         self._registry = operations.registry
-        self._services = LinkServices(operations, container, backoff or Backoff())
+        self._services = LinkServices(operations, container, backoff or LINK_BACKOFF)
         self._domains: dict[str, Domain] = {}
         self._links: dict[str, BrokerLink] = {}
         #: Those that were deleted, until their connections are closed.

@@ -12,7 +12,7 @@ import attrs
 
 from qmf._background_tasks import BackgroundTasks
 from qmf.broker.federation.definitions import Domain
-from qmf.broker.federation.link_status import LinkStatus, PeerLinkState, PeerLinkTrigger, RetryWaits
+from qmf.broker.federation.link_status import LINK_BACKOFF, LinkStatus, PeerLinkState, PeerLinkTrigger, RetryWaits
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import ClientLink, ClientSession
 from qmf.broker.nodes.queues import Queue
@@ -49,7 +49,7 @@ class LinkServices:
 
     operations: Operations
     container: str
-    backoff: Backoff = attrs.field(factory=Backoff)
+    backoff: Backoff = LINK_BACKOFF
     clock: Callable[[], float] = time.time
 
 

@@ -84,6 +84,7 @@ def test_links_are_there_again_and_go_on_where_they_were(tmp_path: Path) -> None
 @pytest.mark.soak
 def test_a_kill_in_the_middle_loses_and_doubles_nothing(tmp_path: Path) -> None:
     dice = random.Random(28)
+    confirmed: set[int] = set()
     with Life(tmp_path / "data") as broker:
         prepare(broker)
         for turn in range(KILLS):
@@ -98,10 +99,12 @@ def test_a_kill_in_the_middle_loses_and_doubles_nothing(tmp_path: Path) -> None:
                     with contextlib.suppress(MessagingError):
                         connection.session().sync(timeout=0.001)
                 broker.kill()
+                confirmed.update(numbers[: BATCH - sender.unsettled()])
             broker.start()
         send(broker, range(KILLS * BATCH, KILLS * BATCH + 1), synchronous=True)
         everything = settle(broker, KILLS * BATCH)
-    print(f"{len(everything)} of {KILLS * BATCH + 1} messages were taken in {KILLS} kills")
+    print(f"{KILLS} kills: {len(everything):,} of {KILLS * BATCH + 1:,} messages were taken, each once")
+    assert confirmed <= everything
 
 
 def settle(broker: Life, last: int) -> set[int]:
