@@ -1,4 +1,4 @@
-"""Rates of counters, and changes of values, between one reading and the next. No clock: times are arguments.
+"""Rates of counters between one reading and the next. No clock: times are arguments.
 
 A counter that is smaller than before has wrapped around (only in types of 32 bits and less, and only from near the
 maximum), or was reset, e.g. because its agent was restarted: then it grew from zero to its value. If it fell by less
@@ -83,17 +83,3 @@ class RateTracker:
             rate = growth_rate(kind, last[1], value, seconds, restarted=epoch != last[3])
         self._last[key] = (at, value, rate, epoch)
         return rate
-
-
-class ChangeTracker:
-    """Which values have changed since the previous reading."""
-
-    def __init__(self) -> None:
-        self._last: dict[Hashable, object] = {}
-
-    def update(self, key: Hashable, value: object) -> bool:
-        """Record a value; returns True if the previous one was different."""
-        missing = object()
-        before = self._last.get(key, missing)
-        self._last[key] = value
-        return before is not missing and before != value

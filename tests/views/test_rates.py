@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmf.schema import TYPES
-from qmf.views.rates import ChangeTracker, RateTracker, counter_growth, growth_rate, growth_rates
+from qmf.views.rates import RateTracker, counter_growth, growth_rate, growth_rates
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,3 @@ def test_rates() -> None:
     assert take(None, 70) is None
     assert take(2000, 80) is None
     assert take(True, 90) is None
-
-
-def test_changes() -> None:
-    changes = ChangeTracker()
-    assert [changes.update("x", value) for value in (1, 1, 2, None, None)] == [False, False, True, True, False]

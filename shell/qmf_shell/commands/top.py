@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,9 @@ from qmf.views.cells import Cell, CellForm, Quantity
 from qmf.views.columns import important_statistics
 from qmf.views.fields import ObjectField, sort_by
 from qmf.views.objects import ObjectView
-from qmf.views.rates import RateTracker
 from qmf.views.text import clean, plural
 from qmf.views.units import per_second
-from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
+from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, frames_made_first, live_view
 from qmf_shell.objects.columns import ValueColumn, value_columns
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_classes
@@ -25,12 +23,12 @@ from qmf_shell.parsing.common_options import PLAIN
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.result import Result, Role, Table, TableColumn
 from qmf_shell.screens.start import frames_of, screen_of
-from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 
 if TYPE_CHECKING:
-    from qmf_shell.screens.state import Page
+    from qmf_shell.screens.pages.object_row import ObjectRow
+    from qmf_shell.screens.pages.objects import ObjectsPage
 
 #: Objects shown by default.
 SHOWN = 15
@@ -52,48 +50,58 @@ def run(context: Context, args: BoundArguments) -> Result:
     if "rates" in args.options:
         field = attrs.evolve(field, counter=True)
     most = count_option(TOP, args, "limit", SHOWN)
-    total = "total" in args.options
-    view = live_view(context, TOP, args, _Top(context, names, field, most, total).frame)
+    by_rate = field.counter and "total" not in args.options
+    all_integers = "rates" in args.options
 
-    def page() -> Page:
+    def pages(*, asks: bool, limit: int | None = None) -> list[ObjectsPage]:
+        """The pages of the classes, sorted by the statistic."""
         from qmf_shell.screens.opening import PageFactory
         from qmf_shell.screens.pages.objects import ObjectsSpec
 
-        all_integers = "rates" in args.options
-        spec = ObjectsSpec(
-            name=names[0],
-            keys=[key for key in keys if (key.package, key.name) == names[0]],
-            columns=[field.element or field.name],
-            more=True,
-            sort=field.name,
-            descending=True,
-            by_rate=field.counter and not total,
-            all_integers=all_integers,
-            limit=most or None if "limit" in args.options else None,
-        )
-        return PageFactory(context, view.interval, all_integers).objects(spec)
+        factory = PageFactory(context, view.interval, all_integers)
+        return [
+            factory.objects(
+                ObjectsSpec(
+                    name=name,
+                    keys=[key for key in keys if (key.package, key.name) == name],
+                    columns=[field.element or field.name],
+                    more=True,
+                    sort_keys=[(field, True)],
+                    by_rate=by_rate,
+                    all_integers=all_integers,
+                    limit=limit,
+                    asks=asks,
+                )
+            )
+            for name in names
+        ]
 
-    return frames_of(context, args, "top", view) if len(names) > 1 else screen_of(context, args, view, page)
+    frames = frames_made_first(lambda: _Top(context, pages(asks=True), field, most, by_rate).frame)
+    view = live_view(context, TOP, args, frames)
+    if len(names) > 1:
+        return frames_of(context, args, "top", view)
+    limit = most or None if "limit" in args.options else None
+    return screen_of(context, args, view, lambda: pages(asks=False, limit=limit)[0])
 
 
 @attrs.define
 class _Top:
-    """The state of the view."""
+    """The frames."""
 
     context: Context
-    names: Sequence[ClassName]
+    pages: Sequence[ObjectsPage]
     field: ObjectField
     most: int
-    total: bool
-    rates: RateTracker = attrs.field(factory=RateTracker)
+    by_rate: bool
 
     def frame(self) -> Table:
         """The objects with their current values, in order."""
-        at = time.monotonic()
-        objects = list(self.context.objects(self.names))
-        values = {item.identity.key: self._value(item, at) for item in objects}
-        objects = sort_by(objects, lambda item: values[item.identity.key], descending=True)
-        shown = objects[: self.most] if self.most else objects
+        for page in self.pages:
+            page.apply(page.load())
+        valued = [(self._value(row, page.now), row.item) for page in self.pages for row in page.object_rows()]
+        valued = sort_by(valued, lambda pair: pair[0], descending=True)
+        top = valued[: self.most] if self.most else valued
+        shown = [item for _, item in top]
         beside = self._beside(shown)
         named = any(item.identity.title for item in shown)
         title = f"{clean(self.field.name)} per second" if self.by_rate else clean(self.field.name)
@@ -103,19 +111,13 @@ class _Top:
         columns.append(TableColumn(clean(self.field.name), Role.NUMBER, key=title, form=CellForm.BRIEF, unit=unit))
         columns += [attrs.evolve(item.column, spare=True) for item in beside]
         rows: list[tuple[Cell, ...]] = []
-        for item in shown:
-            value = values[item.identity.key]
+        for value, item in top:
             cell = Quantity(round(value, 3), unit) if isinstance(value, int | float) else None
             titles = [item.identity.title] if named else []
-            number = self.context.ids.assign(item.identity, item.created)
+            number = self.context.ids.number(item.identity.key)
             rows.append((number, item.identity.index, *titles, cell, *(one.cell(self.context, item) for one in beside)))
-        head = f"Top of {plural(len(objects), 'object')} by {title}"
+        head = f"Top of {plural(len(valued), 'object')} by {title}"
         return Table(tuple(columns), tuple(rows), title=head, empty="No objects.")
-
-    @property
-    def by_rate(self) -> bool:
-        """True if the growth of a counter is compared."""
-        return self.field.counter and not self.total
 
     def _beside(self, shown: Sequence[ObjectView]) -> list[ValueColumn]:
         """The values beside the one that is compared."""
@@ -124,12 +126,11 @@ class _Top:
         names = [name for name in important if name != self.field.element][:BESIDE]
         return value_columns(schemas, names) if schemas else []
 
-    def _value(self, item: ObjectView, at: float) -> object:
-        value = item.values.get(self.field.name)
-        if not self.by_rate:
-            return None if isinstance(value, bool) else value
-        key = item.identity.key
-        return self.rates.update(key, self.field.type, value, at, key.agent_epoch)
+    def _value(self, row: ObjectRow, now: float) -> object:
+        if self.by_rate:
+            return row.rate(self.field, now)
+        value = row.item.values.get(self.field.name)
+        return None if isinstance(value, bool) else value
 
 
 TOP = Command(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import attrs
 
@@ -22,6 +23,8 @@ from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.short_ids import NumberedObject
+
+T = TypeVar("T")
 
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 #: From so many objects on, their whole classes are requested instead of single objects.
@@ -63,6 +66,27 @@ def known_schemas(context: Context, keys: Sequence[ClassKey]) -> list[ClassSchem
     return found
 
 
+def for_each_class(
+    keys: Sequence[ClassKey], make: Callable[[ClassName, Sequence[ClassKey]], T]
+) -> list[tuple[ClassName, T]]:
+    """What `make` returns for the versions of each class, by its name; classes for which it finds something missing are
+    left out, unless that is all of them.
+
+    Raises:
+        QmfError: it raised another error, or no class has what is wanted.
+    """
+    found: list[tuple[ClassName, T]] = []
+    missing: NotFoundError | None = None
+    for name in class_names(keys):
+        try:
+            found.append((name, make(name, [key for key in keys if (key.package, key.name) == name])))
+        except NotFoundError as error:
+            missing = missing or error
+    if missing is not None and not found:
+        raise missing
+    return found
+
+
 def select_objects(context: Context, keys: Sequence[ClassKey], selection: ParsedSelection) -> list[SelectedObjects]:
     """The selected objects of each class among `keys`. Of several classes with the same name, those are left out that
     don't have the values in the selection, unless that is all of them.
@@ -70,16 +94,8 @@ def select_objects(context: Context, keys: Sequence[ClassKey], selection: Parsed
     Raises:
         QmfError: a name or value in the selection is wrong, or the request failed.
     """
-    found: list[SelectedObjects] = []
-    missing: NotFoundError | None = None
-    for name in class_names(keys):
-        try:
-            found.append(_select(context, name, [key for key in keys if (key.package, key.name) == name], selection))
-        except NotFoundError as error:
-            missing = missing or error
-    if missing is not None and not found:
-        raise missing
-    return found
+    found = for_each_class(keys, lambda name, versions: _select(context, name, versions, selection))
+    return [selected for _, selected in found]
 
 
 def classes_with(context: Context, keys: Sequence[ClassKey], values: Sequence[str]) -> list[ClassKey]:
@@ -88,20 +104,14 @@ def classes_with(context: Context, keys: Sequence[ClassKey], values: Sequence[st
     Raises:
         QmfError: no class has them all.
     """
-    found: list[ClassKey] = []
-    missing: NotFoundError | None = None
-    for name in class_names(keys):
-        versions = [key for key in keys if (key.package, key.name) == name]
-        try:
-            schemas = known_schemas(context, versions)
-            for value in values:
-                find_field(schemas, value)
-            found += versions
-        except NotFoundError as error:
-            missing = missing or error
-    if missing is not None and not found:
-        raise missing
-    return found
+
+    def check_values(_: ClassName, versions: Sequence[ClassKey]) -> Sequence[ClassKey]:
+        schemas = known_schemas(context, versions)
+        for value in values:
+            find_field(schemas, value)
+        return versions
+
+    return [key for _, versions in for_each_class(keys, check_values) for key in versions]
 
 
 @attrs.frozen
@@ -128,15 +138,15 @@ def compile_selection(context: Context, keys: Sequence[ClassKey], selection: Par
     schemas = known_schemas(context, keys)
     chosen = selection.columns or context.columns.names(class_names(keys)[0])
     wanted = object_filter(selection.where, schemas, context.ids, chosen)
+    for text in selection.columns:
+        if text.lower() not in ALL_COLUMNS:
+            find_field(schemas, text)
     sort_keys = [(find_field(schemas, item.name), item.descending) for item in selection.sort_keys]
     return CompiledSelection(schemas, wanted, sort_keys)
 
 
 def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: ParsedSelection) -> SelectedObjects:
     compiled = compile_selection(context, keys, selection)
-    for text in selection.columns:
-        if text.lower() not in ALL_COLUMNS:
-            find_field(compiled.schemas, text)
     wanted = compiled.filter
     if selection.ids:
         objects: Sequence[ObjectView] = find_objects(context, selection.ids, classes=keys)

@@ -13,6 +13,8 @@ from qmf_shell.session.context import Context
 
 #: Names of properties and statistics in the column "Type", as in qpid-tool.
 CONFIG, INST = "config", "inst"
+#: In place of these: what the schema does not have.
+OTHER = "other"
 #: Arguments of the events of brokers that tell who caused it: what happened matters more.
 _ORIGIN = frozenset({"rhost", "user"})
 
@@ -21,7 +23,7 @@ def element_cells(context: Context, target: ObjectView, *, complete: bool = Fals
     """All cells of an object by (`CONFIG` or `INST`, name), in schema order.
 
     The values ``x``, ``xHigh`` and ``xLow`` of a hilo statistic become one cell; the same goes for mma statistics.
-    Values that the schema does not have come last, as ``other``. `complete` is as in `statistic_cell`.
+    Values that the schema does not have come last, as `OTHER`. `complete` is as in `statistic_cell`.
     """
     cells: dict[tuple[str, str], Cell] = {}
     used: set[str] = set()
@@ -35,7 +37,7 @@ def element_cells(context: Context, target: ObjectView, *, complete: bool = Fals
         used.update(entry.name for entry in statistic.entries)
     for name, value in target.values.items():
         if name not in used:
-            cells["other", name] = free_cell(value, reference)
+            cells[OTHER, name] = free_cell(value, reference)
     return cells
 
 

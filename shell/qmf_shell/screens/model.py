@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from qmf.views.fields import SortKey, sort_key
+from qmf.views.fields import SortKey, sort_by, sort_key
 from qmf_shell.screens.rows import Row, ScreenColumn
 
 RowTest = Callable[[Row], bool]
@@ -25,6 +25,8 @@ class TableModel:
         shown: keys of the columns that are shown, in order.
         sort: key of the column that sorts; None for the order of the rows themselves.
         descending: the largest first.
+        further: values that sort rows which are equal in `sort`, each with whether the largest comes first; they go
+            with the order that the table has at first.
         filter: the text of the filter.
         cursor: number of the row that is chosen, among the arranged ones.
         top: number of the first row on the screen.
@@ -50,6 +52,7 @@ class TableModel:
         self.shown = [item.key for item in columns if shown is None or item.key in shown]
         self.sort = sort
         self.descending = descending
+        self.further: Sequence[tuple[Callable[[Row], object], bool]] = ()
         self.filter = ""
         self.cursor = 0
         self.top = 0
@@ -132,6 +135,8 @@ class TableModel:
         self._stale = True
 
     def _sort(self, rows: list[Row]) -> list[Row]:
+        for value_of, descending in reversed(self.further):
+            rows = sort_by(rows, value_of, descending=descending)
         column = self.column(self.sort)
         if column is None:
             if self.descending:
@@ -171,7 +176,7 @@ class TableModel:
             descending = (
                 not self.descending if key == self.sort else column is not None and column.right and not column.fixed
             )
-        self.sort, self.descending = key, descending
+        self.sort, self.descending, self.further = key, descending, ()
         for row in self._rows.values():
             row.rank = None
         self._start_again()

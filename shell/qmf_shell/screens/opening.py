@@ -47,7 +47,7 @@ class PageFactory:
         """All objects of the versions of a class."""
         return self.objects(ObjectsSpec(name=class_names(keys)[0], keys=keys, all_integers=self.all_integers))
 
-    def objects(self, spec: ObjectsSpec) -> Page:
+    def objects(self, spec: ObjectsSpec) -> ObjectsPage:
         """The objects of a class."""
         return ObjectsPage(self.context, spec, self.interval, self.object)
 
@@ -57,7 +57,7 @@ class PageFactory:
 
     def values(self, records: Sequence[ObjectView]) -> Page:
         """All values of some objects; of a single one its references and events as well, as tabs."""
-        page = ValuesPage(self.context, records, self.interval, self.reference, all_integers=self.all_integers)
+        page = self.only_values(records)
         identities = [item.identity for item in records]
         tabs: list[tuple[str, Page]] = [("values", page)]
         if len(records) == 1:
@@ -66,6 +66,10 @@ class PageFactory:
         for _, item in tabs:
             item.tabs = tabs
         return page
+
+    def only_values(self, records: Sequence[ObjectView]) -> ValuesPage:
+        """All values of some objects, without tabs."""
+        return ValuesPage(self.context, records, self.interval, self.reference, all_integers=self.all_integers)
 
     def reference(self, key: ObjectKey) -> Page:
         """The object that a reference names; what it is becomes known when it is loaded."""

@@ -28,7 +28,6 @@ def objects_spec(
         QmfError: a name or value in the selection is wrong.
     """
     compiled = compile_selection(context, keys, selection)
-    first = compiled.sort_keys[0] if compiled.sort_keys else None
     return ObjectsSpec(
         name=class_names(keys)[0],
         keys=keys,
@@ -36,8 +35,7 @@ def objects_spec(
         test=compiled.filter.test,
         columns=column_names(selection),
         more=not selection.columns,
-        sort=first[0].name if first else None,
-        descending=first[1] if first else False,
+        sort_keys=compiled.sort_keys,
         all_integers=all_integers,
         limit=selection.limit,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -19,8 +20,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     def step(seconds: float) -> None:
         now[0] += seconds
 
-    for module in ("watch", "top", "plot"):
-        monkeypatch.setattr(f"qmf_shell.commands.{module}.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     return step
 
 

@@ -248,10 +248,10 @@ def test_what_was_on_the_screen_is_left_as_a_table(context: Context) -> None:
     assert (result.title, len(result.rows), result.note) == ("org.example:filesystem, 2 objects", 1, "1 more")  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("line", ["watch filesystem where nosuch > 1", "watch filesystem sort nosuch"])
-def test_mistakes_are_found_before_the_terminal_changes(context: Context, line: str) -> None:
+@pytest.mark.parametrize("words", ["where nosuch > 1", "sort nosuch", "columns nosuch"])
+def test_mistakes_are_found_before_the_terminal_changes(context: Context, words: str) -> None:
     with pytest.raises(NotFoundError, match="no value of filesystem 'nosuch'"):
-        evaluate(line, context)
+        evaluate(f"watch filesystem {words}", context)
 
 
 @pytest.mark.parametrize("option", ["-p", "-c 3"])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema
-from qmf.views.cells import Cell, Instant
+from qmf.views.cells import Cell, CellForm, Instant
 from qmf.views.objects import ObjectKey, field_value
 from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, value_columns
@@ -34,19 +34,29 @@ class ObjectColumns:
         columns: all that exist.
     """
 
-    def __init__(self, context: Context, schemas: Sequence[ClassSchema], all_integers: bool, now: Now) -> None:
+    def __init__(
+        self,
+        context: Context,
+        schemas: Sequence[ClassSchema],
+        now: Now,
+        *,
+        all_integers: bool = False,
+        form: CellForm = CellForm.BRIEF,
+    ) -> None:
         """Make the columns of a class.
 
         Args:
             context: the session.
             schemas: the versions of the class.
-            all_integers: every integer is a counter.
             now: the time and the number of the update.
+            all_integers: every integer is a counter.
+            form: how much the cells of values say.
         """
         self._context = context
         self._schemas = schemas
         self._all_integers = all_integers
         self._now = now
+        self._form = form
         self.columns: list[ScreenColumn] = []
         self._totals: dict[str, str] = {}
         self._common()
@@ -100,7 +110,8 @@ class ObjectColumns:
 
     def _add(self, item: ValueColumn) -> None:
         field = item.field
-        name = item.column.title
+        column = item.column_as(self._form)
+        name = column.title
         key = item.item.name if item.item is not None else field.name
 
         def level(row: ObjectRow) -> ThresholdState:
@@ -121,11 +132,11 @@ class ObjectColumns:
                 name,
                 lambda row: item.cell(self._context, row.item),
                 lambda row: _sortable(field_value(row.item, field)),
-                right=field.is_number and not field.is_reference,
+                right=field.is_number and not field.is_reference and not column.wraps,
                 name=field.name,
                 desc=field.desc,
-                form=item.column.form,
-                unit=item.column.unit,
+                form=column.form,
+                unit=column.unit,
                 level=level,
                 changed=has_changed,
             )

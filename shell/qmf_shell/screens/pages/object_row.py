@@ -38,16 +38,22 @@ class ObjectRow(Row):
     update: int = 0
     followed: bool = False
 
-    def change(self, record: ObjectView, at: float, update: int) -> None:
-        """The object has other values."""
-        seconds = (record.updated - self.item.updated) / 1e9
+    def change(self, record: ObjectView, at: float, update: int, *, asked: bool = False) -> None:
+        """The object was received.
+
+        Args:
+            record: as it is now.
+            at, update: see the attributes.
+            asked: it is the answer to a question at `at`, as all before were; else its values have changed.
+        """
+        seconds = 0.0 if asked else (record.updated - self.item.updated) / 1e9
         seconds = seconds if seconds > 0 else max(at - self.at, 0.0)
         followed, self.followed = self.followed, True
-        if not followed and seconds < SAME_READING:
+        if not followed and not asked and seconds < SAME_READING:
             # Growth within so short a time says nothing: most counters would seem to stand still.
             self.item, self.at = record, at
             return
-        self.step = min(seconds, LONGEST_STEP)
+        self.step = seconds if asked else min(seconds, LONGEST_STEP)
         self.before, self.item, self.at, self.update = self.item, record, at, update
 
     def rate(self, field: ObjectField, now: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 
@@ -10,10 +11,13 @@ import attrs
 from qmf.console.aio import ChangeKind
 from qmf.errors import QmfError
 from qmf.schema import TYPES, ClassKey
+from qmf.views.cells import CellForm
 from qmf.views.columns import important_statistics
 from qmf.views.conditions import Field, Test, compile_filter, parse_condition
-from qmf.views.objects import ObjectKey, ObjectView
+from qmf.views.fields import ObjectField
+from qmf.views.objects import ObjectKey, ObjectView, field_value
 from qmf.views.text import clean, natural_key, plural
+from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.filtering import RATE as RATE_NAME
@@ -45,30 +49,28 @@ class ObjectsSpec:
         name: package and name of their class.
         keys: its versions.
         predicate, test: the condition, for the agents and for here.
-        only: keys of the objects that are meant; None for all.
         columns: names of the values shown; empty for the default.
         more: the default columns are shown after `columns`.
-        sort: name of the value that sorts, or None; with `by_rate` its growth per second.
-        descending: the largest first.
-        by_rate: see `sort`.
+        sort_keys: the values that sort, each with whether the largest comes first; the next one where one is equal.
+        by_rate: the growth per second of the first one sorts.
         all_integers: every integer is a counter.
         limit: how many objects are shown, or None.
-        about: what is shown, in a few words, besides the class.
+        form: how much the cells of values say.
+        asks: each update asks for all objects, so that it is as new as possible; else they are followed.
     """
 
     name: ClassName
     keys: Sequence[ClassKey]
     predicate: Sequence[object] = ()
     test: Test | None = None
-    only: frozenset[ObjectKey] | None = None
     columns: Sequence[str] = ()
     more: bool = False
-    sort: str | None = None
-    descending: bool = False
+    sort_keys: Sequence[tuple[ObjectField, bool]] = ()
     by_rate: bool = False
     all_integers: bool = False
     limit: int | None = None
-    about: str = ""
+    form: CellForm = CellForm.BRIEF
+    asks: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -82,7 +84,11 @@ class _News:
 
 
 class ObjectsPage(Page):
-    """The objects of a class."""
+    """The objects of a class.
+
+    Attributes:
+        now: when it was updated, in seconds of a monotonic clock.
+    """
 
     empty = "No objects."
 
@@ -110,7 +116,7 @@ class ObjectsPage(Page):
         self._columns: ObjectColumns | None = None
         self._feed: ObjectFeed | None = None
         self._schemas = known_schemas(context, spec.keys)
-        self._now = time.monotonic()
+        self.now = time.monotonic()
         self._update = 0
         self._again = False
         self._own: set[ObjectKey] = set()
@@ -126,6 +132,9 @@ class ObjectsPage(Page):
     def load(self) -> object:
         """See `Page.load`."""
         spec = self._spec
+        if spec.asks:
+            found_now = self.context.objects([spec.name], spec.predicate)
+            return _News(time.monotonic(), self._select_changes(ObjectChanges(found_now)), whole=True)
         again, self._again = self._again, False
         if again and self._feed is not None:
             self._feed.close()
@@ -146,7 +155,7 @@ class ObjectsPage(Page):
     def _without_own(self, records: Sequence[ObjectView]) -> Sequence[ObjectView]:
         """Leave out what agents and consoles create for themselves, unless everything is shown."""
         name = self._spec.name
-        if self._everything or not may_be_own(name):
+        if self._everything or self._spec.asks or not may_be_own(name):
             return records
         sessions = bool(records) and name == SESSION
         connections = own_connections(self.context.backend.objects([CONNECTION]).items) if sessions else ()
@@ -159,16 +168,14 @@ class ObjectsPage(Page):
         return others
 
     def _select_changes(self, changes: ObjectChanges) -> ObjectChanges:
-        test, only = self._spec.test, self._spec.only
+        test = self._spec.test
         changes = attrs.evolve(changes, records=self._without_own(changes.records))
         self._own.difference_update(item.key for item in changes.gone)
-        if test is None and only is None:
+        if test is None:
             return changes
         records, gone = [], list(changes.gone)
         for item in changes.records:
-            if only is not None and item.identity.key not in only:
-                continue
-            if test is None or test(item):
+            if test(item):
                 records.append(item)
             elif (row := self.model.row(item.identity.key)) is not None and not row.mark.gone:
                 gone.append(GoneObject(item.identity.key, ChangeKind.LEFT, time.time_ns()))
@@ -179,7 +186,7 @@ class ObjectsPage(Page):
     def apply(self, news: object) -> None:
         """See `Page.apply`."""
         assert isinstance(news, _News)
-        self._now = news.at
+        self.now = news.at
         self._update += 1
         model = self.model
         changed = self._put(news.changes.records, new=self.loaded and not news.whole)
@@ -190,16 +197,20 @@ class ObjectsPage(Page):
             row = model.row(item.key)
             if isinstance(row, ObjectRow) and row.item.identity.key not in changed:
                 row.mark, row.since = Mark(item.kind.value), item.at
-                self._marked[item.key] = self._now
+                self._marked[item.key] = self.now
                 model.put((row,))
         self._forget_marks()
-        still = {key: row for key, row in self._moving.items() if self._now - row.at <= 2 * max(row.step, 1.0) + 1}
+        still = {key: row for key, row in self._moving.items() if self.now - row.at <= 2 * max(row.step, 1.0) + 1}
         if self._columns is not None and (self._columns.sorts_by_rate(model.sort)):
             model.rerank(self._moving.values())
         self._moving = still
         self._set_columns()
         self.notes = tuple(PageNote(f"incomplete: {clean(text)}", bad=True) for text in news.failures[:1])
         self.loaded = True
+
+    def object_rows(self) -> list[ObjectRow]:
+        """The rows that are shown, in order."""
+        return [row for row in self.model.arranged_rows() if isinstance(row, ObjectRow)]
 
     def _put(self, records: Sequence[ObjectView], *, new: bool) -> set[ObjectKey]:
         rows: list[ObjectRow] = []
@@ -215,7 +226,7 @@ class ObjectsPage(Page):
             # What is followed begins with the objects that were just listed, as they are.
             if not record.updated or record.updated != row.item.updated:
                 self._moving[record.identity.key] = row
-            row.change(record, self._now, self._update)
+            row.change(record, self.now, self._update, asked=self._spec.asks)
             rows.append(row)
         orders = {id(item): natural_key(item.identity.index) for item in fresh}
         fresh.sort(key=lambda item: (orders[id(item)], item.identity.key.agent_name, item.identity.key.broker))
@@ -224,10 +235,10 @@ class ObjectsPage(Page):
             number = self.context.ids.assign(identity, record.created)
             search = f"{number} {identity.index} {identity.title} {identity.key.agent_name}".lower()
             order = (orders[id(record)], identity.key.agent_name, identity.key.broker)
-            row = ObjectRow(key=identity.key, item=record, order=order, search=search, at=self._now)
+            row = ObjectRow(key=identity.key, item=record, order=order, search=search, at=self.now)
             if new:
                 row.mark, row.since = Mark.NEW, record.created
-                self._marked[identity.key] = self._now
+                self._marked[identity.key] = self.now
             agent = identity.key.agent_name, identity.key.broker
             self._alike |= self._agents.setdefault(identity.index, agent) != agent
             rows.append(row)
@@ -238,7 +249,7 @@ class ObjectsPage(Page):
         """Remove marks of new objects and rows of deleted ones after some time."""
         for key, at in list(self._marked.items()):
             row = self.model.row(key)
-            age = self._now - at
+            age = self.now - at
             if row is None or row.mark is Mark.LEFT or (row.mark is Mark.DELETED and age > DELETED_FOR):
                 self.model.remove((key,))
                 del self._marked[key]
@@ -269,22 +280,35 @@ class ObjectsPage(Page):
         """Make the columns for the first objects; shows those that were asked for, in their order."""
         model, spec = self.model, self._spec
         schemas = self._schemas or list({id(item.schema): item.schema for item in rows}.values())
-        columns = ObjectColumns(self.context, schemas, spec.all_integers, lambda: (self._now, self._update))
+        columns = ObjectColumns(self.context, schemas, self._present, all_integers=spec.all_integers, form=spec.form)
         try:
             wanted = list(spec.columns)
             if spec.more or not wanted:
                 wanted += default_columns(self.context, spec.name, schemas, rows)
+            if spec.asks and not wanted:
+                wanted += ALL_COLUMNS[:1]
             shown = columns.default(wanted)
         except QmfError as error:
             shown = columns.default(important_statistics(schemas, (row.values for row in rows)))
             self.notes = (PageNote(str(error), bad=True),)
         model.set_columns(columns.columns, shown)
-        key = None if spec.sort is None else columns.key_of(spec.sort, rate=spec.by_rate)
-        if key is not None:
-            if key not in model.shown:
-                model.set_columns(model.columns, [*model.shown, key])
-            model.sort_by(key, descending=spec.descending)
+        self._sort(columns)
         return columns
+
+    def _present(self) -> tuple[float, int]:
+        return self.now, self._update
+
+    def _sort(self, columns: ObjectColumns) -> None:
+        """Sort as the user wants, by a column that is shown if there is one for the first value."""
+        model, spec = self.model, self._spec
+        further = list(spec.sort_keys)
+        key = columns.key_of(further[0][0].name, rate=spec.by_rate) if further else None
+        if key is not None:
+            _, descending = further.pop(0)
+            if key not in model.shown and not spec.asks:
+                model.set_columns(model.columns, [*model.shown, key])
+            model.sort_by(key, descending=descending)
+        model.further = [(functools.partial(_value_of, field), last) for field, last in further]
 
     def toggle_own(self) -> bool | None:
         """See `Page.toggle_own`."""
@@ -320,7 +344,7 @@ class ObjectsPage(Page):
         field = find_field(self._schemas, counter)
         if not (field.counter or (self._spec.all_integers and field.is_number)):
             raise FilterError(f"{clean(field.name)} is no counter: it has no rate")
-        return Field(name=name, read=lambda row: row.rate(field, self._now), type=TYPES["double"])
+        return Field(name=name, read=lambda row: row.rate(field, self.now), type=TYPES["double"])
 
     @property
     def summary(self) -> str:
@@ -361,3 +385,7 @@ class ObjectsPage(Page):
         """See `Page.close`."""
         if self._feed is not None:
             self._feed.close()
+
+
+def _value_of(field: ObjectField, row: Row) -> object:
+    return field_value(row.item, field)

@@ -15,7 +15,7 @@ from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean
 from qmf_shell.objects.lookup import object_label
-from qmf_shell.objects.value_cells import element_cells
+from qmf_shell.objects.value_cells import CONFIG, INST, OTHER, element_cells
 from qmf_shell.results.result import Role
 from qmf_shell.screens.fixed import TextPage
 from qmf_shell.screens.model import TableModel
@@ -49,6 +49,11 @@ class ValueRow(Row):
     levels: list[ThresholdState] = attrs.field(factory=list)
     meaning: str = ""
 
+    @property
+    def is_value(self) -> bool:
+        """True for a value of the objects; False for when they were updated, and so on."""
+        return self.kind in (CONFIG, INST, OTHER)
+
 
 @attrs.frozen(eq=False)
 class _News:
@@ -57,7 +62,12 @@ class _News:
 
 
 class ValuesPage(Page):
-    """All values of objects."""
+    """All values of objects.
+
+    Attributes:
+        targets: the objects, with their last values.
+        gone: those that no longer exist, and since when, in nanoseconds since 1970.
+    """
 
     empty = "It has no values."
 
@@ -85,8 +95,8 @@ class ValuesPage(Page):
         labels = [object_label(item.identity) for item in targets]
         title = labels[0] if len(labels) == 1 else f"{labels[0]} and {len(labels) - 1} more"
         super().__init__(context, title, TableModel(()), interval)
-        self._targets = list(targets)
-        self._gone: dict[ObjectKey, int] = {}
+        self.targets = list(targets)
+        self.gone: dict[ObjectKey, int] = {}
         self._open_key = open_key
         self._all_integers = all_integers
         self._rates = RateTracker()
@@ -96,7 +106,7 @@ class ValuesPage(Page):
     @property
     def identity(self) -> ObjectIdentity:
         """The first object."""
-        return self._targets[0].identity
+        return self.targets[0].identity
 
     def _make_columns(self) -> list[ScreenColumn]:
         columns = [
@@ -104,8 +114,8 @@ class ValuesPage(Page):
                 ELEMENT, "Element", lambda row: row.item, lambda row: row.item, Role.NAME, fixed=True, desc="its name"
             )
         ]
-        alone = len(self._targets) == 1
-        for number, target in enumerate(self._targets):
+        alone = len(self.targets) == 1
+        for number, target in enumerate(self.targets):
             title = "Value" if alone else str(self.context.ids.number(target.identity.key))
             columns.append(_value_column(number, title, object_label(target.identity)))
             columns.append(_rate_column(number, "Per second" if alone else f"{title}/s"))
@@ -126,41 +136,41 @@ class ValuesPage(Page):
 
     def load(self) -> object:
         """See `Page.load`."""
-        found = [self.context.backend.get(item.identity) for item in self._targets]
+        found = [self.context.backend.get(item.identity) for item in self.targets]
         return _News(time.monotonic(), found)
 
     def apply(self, news: object) -> None:
         """See `Page.apply`."""
         assert isinstance(news, _News)
         for number, now in enumerate(news.found):
-            key = self._targets[number].identity.key
+            key = self.targets[number].identity.key
             if now is None:
-                self._gone.setdefault(key, time.time_ns())
+                self.gone.setdefault(key, time.time_ns())
             else:
-                self._gone.pop(key, None)
-                self._targets[number] = now
+                self.gone.pop(key, None)
+                self.targets[number] = now
                 self.context.ids.assign(now.identity, now.created)
-        cells = [element_cells(self.context, item) for item in self._targets]
+        cells = [element_cells(self.context, item) for item in self.targets]
         elements = list(dict.fromkeys(element for one in cells for element in one))
         rows = [
             self._row(order, kind, name, [one.get((kind, name)) for one in cells], news.at)
             for order, (kind, name) in enumerate(elements)
         ]
         last = len(rows)
-        rows.append(self._row(last, "time", "created", [Instant(item.created) for item in self._targets], news.at))
-        rows.append(self._row(last + 1, "time", "updated", [Instant(item.updated) for item in self._targets], news.at))
-        rows.append(self._row(last + 2, "", "agent", [item.identity.key.agent_name for item in self._targets], news.at))
+        rows.append(self._row(last, "time", "created", [Instant(item.created) for item in self.targets], news.at))
+        rows.append(self._row(last + 1, "time", "updated", [Instant(item.updated) for item in self.targets], news.at))
+        rows.append(self._row(last + 2, "", "agent", [item.identity.key.agent_name for item in self.targets], news.at))
         self.model.remove({row.key for row in self.model.rows} - {row.key for row in rows})
         self.model.put(rows)
         self._note_gone()
         self.loaded = True
 
     def _note_gone(self) -> None:
-        if not self._gone:
+        if not self.gone:
             self.notes = ()
             return
-        at = max(self._gone.values())
-        which = "it is" if len(self._targets) == 1 else f"{len(self._gone)} of these are"
+        at = max(self.gone.values())
+        which = "it is" if len(self.targets) == 1 else f"{len(self.gone)} of these are"
         self.notes = (PageNote(f"{which} gone since {self._clock(at)}: these are the last values", bad=True),)
 
     def _clock(self, at: int) -> str:
@@ -171,15 +181,15 @@ class ValuesPage(Page):
         row = self.model.row(key)
         if not isinstance(row, ValueRow):
             row = ValueRow(key=key, item=name, kind=kind, order=order, search=name.lower())
-            row.meaning = _meaning(self._targets[0].schema, name)
+            row.meaning = _meaning(self.targets[0].schema, name)
             row.cells = cells
         row.changed = {number for number, cell in enumerate(cells) if self.loaded and row.cells[number] != cell}
         row.order, row.cells = order, cells
-        fields = [self._field(item.schema, name) if kind in ("config", "inst") else None for item in self._targets]
-        pairs = list(zip(self._targets, fields, strict=True))
+        fields = [self._field(item.schema, name) if kind in (CONFIG, INST) else None for item in self.targets]
+        pairs = list(zip(self.targets, fields, strict=True))
         row.rates = [self._rate(item, field, at) for item, field in pairs]
         row.levels = [self._level(item, field) for item, field in pairs]
-        row.mark = Mark.LOST if len(self._gone) == len(self._targets) else Mark.NONE
+        row.mark = Mark.LOST if len(self.gone) == len(self.targets) else Mark.NONE
         return row
 
     def _field(self, schema: ClassSchema, name: str) -> ObjectField | None:
@@ -200,7 +210,7 @@ class ValuesPage(Page):
 
     def open(self, row: Row) -> Page | object | None:
         """See `Page.open`: the object that a reference names."""
-        for item in self._targets:
+        for item in self.targets:
             value = item.values.get(str(row.item))
             if isinstance(value, ObjectKey) and value.object_name:
                 return self._open_key(value)
@@ -211,7 +221,7 @@ class ValuesPage(Page):
     def summary(self) -> str:
         """See `Page.summary`."""
         number = self.context.ids.number(self.identity.key)
-        return f"id {number}" if len(self._targets) == 1 and number is not None else ""
+        return f"id {number}" if len(self.targets) == 1 and number is not None else ""
 
 
 def _value_column(number: int, title: str, meaning: str) -> ScreenColumn:
