@@ -69,8 +69,8 @@ class ReceivedMessage:
 
 #: Called with each message of a subscription.
 MessageCallback = Callable[[ReceivedMessage], None]
-#: The same for receivers that are done with a message when they return; it is the encoded message.
-DataCallback = Callable[[bytes], None]
+#: The same for receivers that are done with messages when they return: the encoded ones that came together.
+DataCallback = Callable[[list[bytes]], None]
 
 
 @attrs.frozen
@@ -197,11 +197,11 @@ class Bus(abc.ABC):
         """
 
     async def subscribe_data(self, binding: Binding, on_data: DataCallback, *, prefetch: int = 200) -> Subscription:
-        """As `subscribe`, for a receiver that keeps no message: each is settled when `on_data` returns.
+        """As `subscribe`, for a receiver that keeps no message: all are settled when `on_data` returns.
 
         Args:
             binding, prefetch: as of `subscribe`.
-            on_data: called with each encoded message, in order. An error that it raises is logged.
+            on_data: called with the encoded messages that came together, in order. An error that it raises is logged.
 
         Returns:
             as `subscribe`.
@@ -211,7 +211,7 @@ class Bus(abc.ABC):
         """
 
         def on_message(received: ReceivedMessage) -> None:
-            on_data(received.data)
+            on_data([received.data])
             received.settle()
 
         return await self.subscribe(binding, on_message, prefetch=prefetch)

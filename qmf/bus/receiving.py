@@ -18,9 +18,9 @@ def call_receiver(on_message: MessageCallback, received: ReceivedMessage, bindin
         received.settle()
 
 
-def call_data_receiver(on_data: DataCallback, data: bytes, binding: Binding) -> None:
-    """The same for one that is done with a message when it returns."""
+def call_data_receiver(on_data: DataCallback, messages: list[bytes], binding: Binding) -> None:
+    """The same for one that is done with messages when it returns."""
     try:
-        on_data(data)
+        on_data(messages)
     except Exception:
-        log.exception("the receiver of %s %r failed; message dropped", binding.exchange, binding.key)
+        log.exception("the receiver of %s %r failed; messages dropped", binding.exchange, binding.key)

@@ -445,17 +445,21 @@ static PyObject *bind(PyObject *Py_UNUSED(module), PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+#include "calls.c"
+
 static PyMethodDef methods[] = {
     {"bind", bind, METH_VARARGS, bind_doc},
     {"decode", (PyCFunction)(void (*)(void))decode, METH_FASTCALL, decode_doc},
     {"encode", (PyCFunction)(void (*)(void))encode, METH_FASTCALL, encode_doc},
+    {"encode_call", (PyCFunction)(void (*)(void))encode_call, METH_FASTCALL, encode_call_doc},
+    {"read_answers", (PyCFunction)(void (*)(void))read_answers, METH_FASTCALL, read_answers_doc},
     {NULL, NULL, 0, NULL},
 };
 
 static int start(PyObject *module)
 {
     /* Changes with what plain_maps.py and this file say to each other: a module compiled before is not used. */
-    return PyModule_AddIntConstant(module, "VERSION", 1);
+    return PyModule_AddIntConstant(module, "VERSION", 2);
 }
 
 static PyModuleDef_Slot module_slots[] = {

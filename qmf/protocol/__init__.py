@@ -7,6 +7,7 @@ when, is the business of `qmf.agent` and `qmf.console`. Whatever bytes arrive, `
 
 from __future__ import annotations
 
+from qmf.codec.plain_maps import Answer
 from qmf.protocol.addresses import (
     AMQ_DIRECT,
     BROKER,
@@ -49,7 +50,7 @@ from qmf.protocol.contents import (
     SubscribeShare,
     What,
 )
-from qmf.protocol.decode import decode, decode_answer
+from qmf.protocol.decode import decode, decode_answers
 from qmf.protocol.encode import CallForm, MessageTemplate, call_form, encode, encode_correlated
 from qmf.protocol.errors import ContentError, UnknownOpcode
 from qmf.protocol.forms import BodyForm
@@ -86,6 +87,7 @@ __all__ = [
     "ROW_FORM",
     "V1_EXCHANGE",
     "AgentInfo",
+    "Answer",
     "BodyForm",
     "BrokerRequest",
     "BrokerResponse",
@@ -135,7 +137,7 @@ __all__ = [
     "console_key",
     "data_key",
     "decode",
-    "decode_answer",
+    "decode_answers",
     "decode_frames",
     "direct_exchange",
     "encode",

@@ -17,6 +17,7 @@ import qmf.protocol.wire_names as wire
 from qmf._compile import fast_constructor
 from qmf.codec import amqp010
 from qmf.codec.message import Section, decode_fields
+from qmf.codec.plain_maps import Answer, plain_maps
 from qmf.errors import DecodeError, ProtocolError
 from qmf.protocol.contents import (
     Content,
@@ -90,6 +91,11 @@ class _Parts:
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
+_PLAIN = plain_maps()
+
+#: Of the body of a method's answer; and digits of correlation ids that are numbers.
+_ARGUMENTS, _MAX_DIGITS = "_arguments", 18
+
 
 def decode(data: bytes, decoder: ObjectDecoder | None = None) -> Envelope | V1Message:
     """Decode a QMF message of either version.
@@ -139,15 +145,21 @@ def decode(data: bytes, decoder: ObjectDecoder | None = None) -> Envelope | V1Me
     )
 
 
-def decode_answer(data: bytes, decoder: ObjectDecoder) -> tuple[str, str | None, MethodResponse] | None:
-    """Correlation id, agent and content of a message, if it is the answer of a method like an earlier one.
+def decode_answers(messages: list[bytes], decoder: ObjectDecoder) -> list[Answer | bytes]:
+    """Correlation id, outputs and agent of those messages that are answers of methods like earlier ones.
 
-    That is one which differs from a message that was decoded with the same `decoder` in correlation id and body only.
+    These are such as differ from a message that was decoded with the same `decoder` in correlation id and body only,
+    whose correlation id is a number, and whose body has the outputs alone.
 
     Returns:
-        the same as `decode`, of which this is a faster form; None for all other messages, and for those that are not
-        valid.
+        for each message the same as `decode` finds, of which this is a faster form; the message itself if it is any
+        other, or not valid.
     """
+    found = messages if _PLAIN is None else _PLAIN.read_answers(messages, decoder.answer_heads, _ARGUMENTS)
+    return [_decode_answer(item, decoder) or item if isinstance(item, bytes) else item for item in found]
+
+
+def _decode_answer(data: bytes, decoder: ObjectDecoder) -> Answer | None:
     found = decoder.sections.split(data)
     if found is None:
         return None
@@ -155,13 +167,17 @@ def decode_answer(data: bytes, decoder: ObjectDecoder) -> tuple[str, str | None,
     kind = head.kind
     if kind is None:
         kind = head.kind = _kind_of_answer(_Parts(head.fields))
-    if not isinstance(kind, _AnswerKind) or not body:
+        if isinstance(kind, _AnswerKind):
+            decoder.learn_answer((head.before, head.size, head.behind, kind.agent))
+    if not isinstance(kind, _AnswerKind) or not body or not correlation_id.isdigit() or head.size > _MAX_DIGITS:
         return None
     try:
-        fields = amqp010.decode_map(body, text=True)
-        return correlation_id.decode(), kind.agent, _method_response_of(fields)
-    except (DecodeError, ProtocolError, UnicodeDecodeError):
+        response = _method_response_of(amqp010.decode_map(body, text=True))
+    except (DecodeError, ProtocolError):
         return None
+    if response.subtypes or not isinstance(response.arguments, dict):
+        return None
+    return int(correlation_id), response.arguments, kind.agent
 
 
 class _AnswerKind:
@@ -301,7 +317,7 @@ def _method_response(message: _Parts) -> Content:
 
 
 def _method_response_of(fields: Map) -> MethodResponse:
-    return _make_response(get_map(fields, "_arguments") or {}, get_texts(fields, "_subtypes"))
+    return _make_response(get_map(fields, _ARGUMENTS) or {}, get_texts(fields, "_subtypes"))
 
 
 #: One is made for every call; it takes the fields in their order.

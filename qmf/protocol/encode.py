@@ -14,6 +14,7 @@ from qmf.codec import amqp010, amqp10
 from qmf.codec.amqp010 import encode_map_into
 from qmf.codec.errors import escape
 from qmf.codec.message import Message, Section, encode_content, encode_message
+from qmf.codec.plain_maps import plain_maps
 from qmf.codec.types import Symbol, UInt32, UInt64
 from qmf.protocol.contents import (
     Envelope,
@@ -58,6 +59,8 @@ from qmf.protocol.v1 import V1Message, encode_frames
 from qmf.protocol.values import ObjectId
 
 _Body = Mapping[str, object] | Sequence[object]
+
+_PLAIN = plain_maps()
 
 _REQUEST, _RESPONSE, _INDICATION = "request", "response", "indication"
 
@@ -169,7 +172,7 @@ def encode_correlated(message: Envelope) -> bytes:
 class CallForm:
     """The calls of one method of an object from one place: what is the same in all is encoded once."""
 
-    __slots__ = ("_before", "_behind", "_frame", "_size")
+    __slots__ = ("_before", "_behind", "_frame", "_parts", "_size", "_ttl")
 
     def __init__(
         self,
@@ -196,6 +199,9 @@ class CallForm:
         #: Of the body without the arguments, as its size field counts.
         self._size = len(entries) + len(behind) + 4
         self._before, self._behind = (3 if behind else 2).to_bytes(4) + entries, behind
+        #: For the compiled functions, with this time to live, which calls mostly have in common.
+        self._ttl: float | None = None
+        self._parts = (b"", *self._frame, self._before, behind)
 
     def encode(self, number: str, arguments: Mapping[str, object], ttl: float | None) -> bytes:
         """The same as `encode` of such an envelope.
@@ -207,6 +213,11 @@ class CallForm:
         Raises:
             EncodeError: a value that the encoding cannot hold.
         """
+        if _PLAIN is not None:
+            if ttl != self._ttl:
+                self._parts, self._ttl = (_header(ttl), *self._parts[1:]), ttl
+            if (data := _PLAIN.encode_call(self._parts, number, arguments)) is not None:
+                return data
         encoded = bytearray()
         encode_map_into(encoded, wire_values(arguments), 1)
         size = (self._size + len(encoded)).to_bytes(4)

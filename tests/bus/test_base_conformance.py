@@ -167,8 +167,8 @@ async def test_a_receiver_that_keeps_no_message_gets_all(pair: tuple[Bus, Bus], 
     sender, receiver = pair
     texts: list[str] = []
 
-    def keep(data: bytes) -> None:
-        texts.append(text(data))
+    def keep(messages: list[bytes]) -> None:
+        texts.extend(map(text, messages))
         if texts[-1] == "3":
             raise ValueError("the receiver fails once")
 

@@ -112,17 +112,14 @@ class ReceiverLink(BusLink):
         if self._on_message is not None:
             call_receiver(self._on_message, received, self._binding)
         elif self._on_data is not None:
-            call_data_receiver(self._on_data, data, self._binding)
+            call_data_receiver(self._on_data, [data], self._binding)
             received.settle()
 
     def _pass_on(self, batch: DeliveryBatch, on_data: DataCallback) -> None:
         """Messages for a receiver that keeps none: they are settled together."""
         self._reattached = 0
         link, deliveries = batch.link, batch.deliveries
-        for _, data in deliveries:
-            if self._link is not link:  # the receiver of the message before has closed the subscription
-                return
-            call_data_receiver(on_data, data, self._binding)
+        call_data_receiver(on_data, [data for _, data in deliveries], self._binding)
         network = self._network
         if self._link is not link or network is None:
             return

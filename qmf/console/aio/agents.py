@@ -259,7 +259,7 @@ class AgentRegistry:
 
     def get(self, name: str) -> Agent | None:
         """The agent with this name, or with the alias ``broker``; None when it is not present."""
-        entry = self._entries.get(self.resolve(name))
+        entry = self._entries.get(name if name != BROKER else self.resolve(name))
         return entry.agent if entry else None
 
     def find(self, name: str) -> Agent:

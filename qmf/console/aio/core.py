@@ -45,6 +45,7 @@ from qmf.protocol import (
     DATA_BINDING,
     EVENT_BINDING,
     HEARTBEAT_BINDING,
+    Answer,
     Envelope,
     EventsIndication,
     ExceptionResponse,
@@ -186,7 +187,7 @@ class ClientCore:
                 else:
                     await self.bus.open(timeout)
             async with asyncio.timeout_at(deadline):
-                await self.rpc.open(self.receiver.deliver_answer, self.receiver.deliver)
+                await self.rpc.open(self.receiver.deliver_answers, self.receiver.deliver)
                 for key in self.options.binding_keys:
                     await self.receiver.bind(key)
                 missing = "accepted no message"
@@ -287,11 +288,14 @@ class ClientCore:
             case _:
                 log.debug("skipped a %s, which no console expects", type(content).__name__)
 
-    def _on_returned(self, correlation_id: str, agent: str | None, response: MethodResponse) -> None:
-        """A method has returned: the same as `_envelope`."""
-        if agent:
-            self.tracker.on_mention(agent)
-        self.rpc.on_returned(correlation_id, response)
+    def _on_returned(self, answers: list[Answer]) -> None:
+        """Methods have returned: the same as `_envelope`."""
+        mentioned = None
+        for _, _, agent in answers:
+            if agent and agent is not mentioned:
+                self.tracker.on_mention(agent)
+                mentioned = agent
+        self.rpc.on_returned(answers)
 
     def _v1_message(self, message: V1Message) -> None:
         if message.agent:

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable
 from qmf.bus.base import Binding, Bus, ReceivedMessage, Subscription
 from qmf.errors import DecodeError, ProtocolError
 from qmf.protocol import (
+    Answer,
     ContentError,
     Envelope,
-    MethodResponse,
     ObjectDecoder,
     V1Message,
     decode,
-    decode_answer,
+    decode_answers,
     topic_exchange,
 )
 
@@ -32,7 +32,7 @@ MAX_FAULT_KINDS = 50
 
 OnEnvelope = Callable[[Envelope, ReceivedMessage], None]
 OnV1 = Callable[[V1Message], None]
-OnReturned = Callable[[str, str | None, MethodResponse], None]
+OnReturned = Callable[[list[Answer]], None]
 OnInvalid = Callable[[str, ProtocolError], None]
 OnUnbound = Callable[[str], None]
 
@@ -57,7 +57,7 @@ class MessageReceiver:
             domain: QMF domain.
             on_envelope: called with each QMFv2 message; must call `ReceivedMessage.done`.
             on_v1: called with each QMFv1 message.
-            on_returned: called in place of `on_envelope` with most answers of methods: correlation id, agent, content.
+            on_returned: called in place of `on_envelope` with most answers of methods, those that came together.
             on_invalid: called with the correlation id of an answer that is not valid, and the error.
             on_unbound: called with each binding key that was removed.
         """
@@ -149,13 +149,22 @@ class MessageReceiver:
 
     # -- messages
 
-    def deliver_answer(self, data: bytes) -> None:
-        """Decode a message that came to the reply address, and pass it on."""
-        answer = decode_answer(data, self._decoder)
-        if answer is None:
-            self.deliver(ReceivedMessage(data))
-        else:
-            self._on_returned(*answer)
+    def deliver_answers(self, messages: list[bytes]) -> None:
+        """Decode messages that came to the reply address, and pass them on in their order."""
+        returned: list[Answer] = []
+        for answer in decode_answers(messages, self._decoder):
+            if not isinstance(answer, bytes):
+                returned.append(answer)
+                continue
+            if returned:
+                self._on_returned(returned)
+                returned = []
+            try:
+                self.deliver(ReceivedMessage(answer))
+            except Exception:
+                log.exception("a message to the reply address was dropped")  # those behind it are no worse for it
+        if returned:
+            self._on_returned(returned)
 
     def deliver(self, received: ReceivedMessage, earlier: Iterable[str] = ()) -> None:
         """Decode a message and pass it on; one that a key in `earlier` matches was received from another link."""

@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from qmf.codec import amqp010
-from qmf.codec.message import SectionMemory
+from qmf.codec.message import MAX_HEADS, SectionMemory
+from qmf.codec.plain_maps import AnswerHead
 from qmf.codec.type_codes import MAP
 from qmf.errors import DecodeError
 from qmf.protocol.fields import Map, mapping
@@ -52,6 +53,7 @@ class ObjectDecoder:
     Attributes:
         general: objects and events that the general decoder read, so far; the others looked like earlier ones.
         sections: remembers sections of the messages around them.
+        answer_heads: what is around the correlation ids of answers of methods, the last ones used first.
         object_forms, event_forms, object_ids: what was learned of objects, events and ids.
         row_decoder: gives the decoder for the columns and type codes of rows.
     """
@@ -59,6 +61,7 @@ class ObjectDecoder:
     def __init__(self) -> None:
         self.general = 0
         self.sections = SectionMemory()
+        self.answer_heads: list[AnswerHead] = []
         self.object_ids = ObjectIdDecoder()
         nested, read_id = nested_values(_VALUE_DEPTH), self.object_ids.decode
         self.object_forms = KnownForms(
@@ -68,6 +71,12 @@ class ObjectDecoder:
             EVENT_NUMBERS, functools.partial(event_function, nested, read_id), nested, COMPILE_AFTER
         )
         self.row_decoder = functools.lru_cache(MAX_LAYOUTS)(functools.partial(RowDecoder, nested=nested_values(0)))
+
+    def learn_answer(self, head: AnswerHead) -> None:
+        """Remember what is around the correlation id of an answer."""
+        if head not in self.answer_heads:
+            self.answer_heads.insert(0, head)
+            del self.answer_heads[MAX_HEADS:]
 
     def objects(self, body: bytes) -> Sequence[ObjectData]:
         """The objects of a body that is an AMQP 0-10 list.

@@ -90,13 +90,14 @@ class PreparedMethod:
         method: the method.
     """
 
-    __slots__ = ("_checks", "_types", "method", "schema")
+    __slots__ = ("_checks", "_plain", "_types", "method", "schema")
 
     def __init__(self, schema: ClassSchema, method: Method) -> None:
         self.schema = schema
         self.method = method
         self._checks = [(item.name, _simple_check(item)) for item in method.inputs]
         self._types = {item.name: item.type for item in method.outputs}
+        self._plain = {name: plain_type(kind) for name, kind in self._types.items()}
 
     def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
         """The same as `bind_inputs`, but faster for simple values given by position, as in most calls."""
@@ -113,9 +114,12 @@ class PreparedMethod:
 
     def typed_outputs(self, values: Mapping[str, object], agent: str) -> dict[str, object]:
         """The outputs of a call, converted to their types; those not in the schema stay as they were sent."""
-        types = self._types
+        types, plain = self._types, self._plain
         return {
-            name: convert_value(types[name], value, agent) if name in types else value for name, value in values.items()
+            name: value
+            if value.__class__ is plain.get(name) or name not in types
+            else convert_value(types[name], value, agent)
+            for name, value in values.items()
         }
 
 

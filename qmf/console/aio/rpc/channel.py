@@ -14,7 +14,7 @@ import logging
 import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 import attrs
 
@@ -36,6 +36,7 @@ from qmf.protocol import (
     BROKER,
     LOCATE_KEY,
     V1_EXCHANGE,
+    Answer,
     BrokerResponse,
     ClassResponse,
     CommandComplete,
@@ -61,6 +62,7 @@ from qmf.protocol import (
 log = logging.getLogger("qmf.console")
 
 C = TypeVar("C")
+P = ParamSpec("P")
 
 #: Times to live in seconds that a message can't have: they are counted in milliseconds, with 32 bits.
 MAX_TIME_TO_LIVE = 4_000_000.0
@@ -111,6 +113,7 @@ class RpcChannel:
         self._v1_refusal: LinkError | None = None
         self._one_at_a_time = asyncio.Lock()
         self._reason = "not opened yet"
+        self._loop = asyncio.get_running_loop()
 
     # -- the connection
 
@@ -118,7 +121,7 @@ class RpcChannel:
         """Bind the reply addresses.
 
         Args:
-            deliver_data: called with each encoded message that comes to the QMFv2 address.
+            deliver_data: called with the encoded messages that come to the QMFv2 address.
             deliver: called with those that come to that of QMFv1.
 
         Raises:
@@ -240,25 +243,24 @@ class RpcChannel:
         if on_behalf_of is None:
             subject = agent.info.direct_subject
             exchange, key = (self._topic, subject) if subject else (self._direct, agent.name)
-            form = call_form(exchange, key, self._reply_to, None, method, object_id, self._bus.user)
-
-            def encode(number: int) -> bytes:
-                return form.encode(str(number), arguments, ttl)
-
+            encode_call = call_form(exchange, key, self._reply_to, None, method, object_id, self._bus.user).encode
         else:
             call = MethodRequest(method=method, object_id=object_id, arguments=arguments, on_behalf_of=on_behalf_of)
 
-            def encode(number: int) -> bytes:
-                return self._encode_request(call, self._address(agent), str(number), ttl)
+            def encode_call(number: str, arguments: Mapping[str, object], ttl: float | None) -> bytes:  # noqa: ARG001
+                return self._encode_request(call, self._address(agent), number, ttl)
 
         request, sending = self._begin(words, agent.name, timeout), None
+        request.takes_outputs = True
+        outputs: Mapping[str, object] = {}
         try:
-            sending = self._start(request, encode)
-            parts = await request.future
+            sending = self._start(request, encode_call, str(request.id), arguments, ttl)
+            for part in await request.future:
+                outputs = part if type(part) is dict else _expect(part, MethodResponse, words, agent.name).arguments
         finally:
-            self._leave(request, sending)
-        responses = [_expect(part, MethodResponse, words, agent.name) for part in parts]
-        return responses[-1].arguments
+            if sending is not None or request.state is not RequestState.ANSWERED:
+                self._leave(request, sending)
+        return outputs
 
     async def request_v1(
         self, agent: Agent, build: Callable[[int], Frame], expect: type[C], *, what: str, timeout: float
@@ -305,24 +307,20 @@ class RpcChannel:
     async def _ask(self, encode: Encode, what: str, agent: str, timeout: float) -> list[object]:
         request, sending = self._begin(what, agent, timeout), None
         try:
-            sending = self._start(request, encode)
+            sending = self._start(request, encode, request.id)
             return await request.future
         finally:
             self._leave(request, sending)
 
     def _begin(self, words: str | Callable[[], str], agent: str, timeout: float) -> Request:
         """A request that is waited for until `_leave`."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         deadline = loop.time() + timeout
         number = self._next_id
         request = Request(number, words, agent, timeout, deadline, loop.create_future())
         self._next_id = number + 1
         self._pending[number] = request
-        of_agent = self._pending_of.get(agent)
-        if of_agent is None:
-            self._pending_of[agent] = {number: request}
-        else:
-            of_agent[number] = request
+        self._pending_of.setdefault(agent, {})[number] = request
         if deadline < self._due:
             self._start_timer(deadline, loop)
         return request
@@ -345,10 +343,12 @@ class RpcChannel:
         if request.future.done() and not request.future.cancelled():
             request.future.exception()  # read it: the caller may have been cancelled in the same moment
 
-    def _start(self, request: Request, encode: Encode) -> asyncio.Task[None] | None:
-        """Send a request, in a task if that takes waiting."""
+    def _start(
+        self, request: Request, encode: Callable[P, bytes], *args: P.args, **kwargs: P.kwargs
+    ) -> asyncio.Task[None] | None:
+        """Send a request, in a task if that takes waiting; `encode` makes it of the other arguments."""
         try:
-            data = encode(request.id)
+            data = encode(*args, **kwargs)
             if self._bus.try_send(data, functools.partial(self._on_outcome, request)):
                 return None
         except (QmfError, ValueError) as error:
@@ -366,11 +366,10 @@ class RpcChannel:
             self._on_outcome(request, None)
 
     def _on_outcome(self, request: Request, error: Exception | None) -> None:
-        if request.state.final:
-            return
         if error is None:
-            request.advance(RequestEvent.SENT)
-        else:
+            if request.state is RequestState.SENDING:  # else it makes no difference
+                request.advance(RequestEvent.SENT)
+        elif not request.state.final:
             self._end(request, RequestEvent.LOSS, error)
 
     def _start_timer(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
@@ -491,9 +490,16 @@ class RpcChannel:
         """An agent sent an answer, or a part of one."""
         self._add_part(_number(envelope.correlation_id), envelope.content, last=not envelope.partial)
 
-    def on_returned(self, correlation_id: str, response: MethodResponse) -> None:
-        """A method has returned: the same as `on_answer`, with the whole answer."""
-        self._add_part(_number(correlation_id), response, last=True)
+    def on_returned(self, answers: Iterable[Answer]) -> None:
+        """Methods have returned: the same as `on_answer`, with the whole answer of each."""
+        pending = self._pending
+        for number, outputs, _ in answers:
+            request = pending.get(number)
+            if request is not None and request.takes_outputs:
+                request.parts.append(outputs)
+                self._end(request, RequestEvent.LAST)
+            else:
+                self._add_part(number, MethodResponse(arguments=outputs), last=True)
 
     def on_failure(self, correlation_id: str | None, error: QmfError) -> None:
         """An agent answered with an exception, or its answer is not valid."""

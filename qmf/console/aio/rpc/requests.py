@@ -128,6 +128,7 @@ class Request:
         future: gets the parts of the answer, or the error.
         state: where it is in its life.
         parts: the parts of the answer so far.
+        takes_outputs: of an answer that is the outputs of a method, these alone may be the part.
     """
 
     id: int
@@ -138,6 +139,7 @@ class Request:
     future: asyncio.Future[list[object]]
     state: RequestState = RequestState.SENDING
     parts: list[object] = attrs.field(factory=list)
+    takes_outputs: bool = False
 
     @property
     def what(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 
 import attrs
 import pytest
@@ -268,7 +269,7 @@ def values(parts: list[MethodResponse]) -> list[object]:
 
 
 @pytest.fixture
-def rpc() -> RpcChannel:
+async def rpc() -> RpcChannel:
     return RpcChannel(FakeBus(), "default")
 
 
@@ -289,6 +290,35 @@ async def test_an_answer_may_overtake_the_confirmation() -> None:
     await until(lambda: rpc.counts.pending == 1)
     answer(rpc, 1, "answer")
     assert values(await asking) == ["answer"]
+
+
+async def test_answers_that_came_together_are_given_to_their_requests(rpc: RpcChannel) -> None:
+    agent = Agent(info_from_name("a:b:c"))
+
+    def outputs() -> asyncio.Task[Mapping[str, object]]:
+        called = rpc.call(agent, "echo", ObjectId("w"), {"v": 1}, None, words=lambda: "method echo", timeout=5)
+        return asyncio.create_task(called)
+
+    first, second, third = outputs(), call(rpc), outputs()
+    await until(lambda: rpc.counts.pending == 3)
+    answer(rpc, 3, "a part", partial=True)
+    rpc.on_returned(
+        [(3, {"v": 3}, "a:b:c"), (1, {"v": 1}, "a:b:c"), (99, {}, None), (2, {"v": 2}, None), (1, {}, None)]
+    )
+    assert (await first, values(await second), await third) == ({"v": 1}, [2], {"v": 3})
+    assert (rpc.counts.answered, rpc.counts.late, rpc.counts.pending) == (3, 2, 0)
+
+
+async def test_a_call_that_gets_an_answer_of_another_kind_fails(rpc: RpcChannel) -> None:
+    called = rpc.call(
+        Agent(info_from_name("a:b:c")), "echo", ObjectId("w"), {}, None, words=lambda: "method echo", timeout=5
+    )
+    calling = asyncio.create_task(called)
+    await until(lambda: rpc.counts.pending == 1)
+    rpc.on_answer(Envelope(content=SchemaIdsResponse(()), correlation_id="1", partial=True))
+    rpc.on_returned([(1, {"v": 1}, "a:b:c")])
+    with pytest.raises(ProtocolError, match="answered method echo with SchemaIdsResponse"):
+        await calling
 
 
 async def test_late_and_foreign_answers_are_counted_and_ignored(rpc: RpcChannel) -> None:
