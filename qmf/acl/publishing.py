@@ -6,45 +6,65 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from qmf.acl.key_index import KeyIndex
 from qmf.acl.rules import AclRule, has_placeholder
 from qmf.acl.users import restore_placeholders
-from qmf.bus.topics import AMQP_TOPICS, TopicDialect, TopicTable
+from qmf.acl.words import RuleOutcome
+from qmf.bus.topics import AMQP_TOPICS, TopicDialect
 
 
 class PublishingRules:
     """Which rule is the first one that matches a routing key."""
 
-    def __init__(self, rules: Iterable[AclRule], user: str, dialect: TopicDialect = AMQP_TOPICS) -> None:
+    def __init__(
+        self, rules: Iterable[AclRule], user: str, default: AclRule | None, dialect: TopicDialect = AMQP_TOPICS
+    ) -> None:
         """Prepare the rules, which are read in order.
 
         Args:
             rules: that match the user, the operation and the exchange, in file order.
             user: with realm.
+            default: decides where none of them matches.
             dialect: of the exchange's keys.
         """
         self._user = user
         self._rules: list[AclRule] = []
-        #: Places in the list above, by the keys of the rules: as they are, and those with placeholders.
-        self._plain: TopicTable[int] = TopicTable(dialect)
-        self._of_user: TopicTable[int] = TopicTable(dialect)
-        self._has_own = False
+        # Places in the list above, by the keys of the rules: as they are, and those with placeholders.
+        plain: list[tuple[str, int]] = []
+        of_user: list[tuple[str, int]] = []
         #: The rule without a key, which decides where none before it does.
-        self._last: AclRule | None = None
+        self._last = default
         for rule in rules:
             key = rule.properties.get("routingkey")
             if key is None:
                 self._last = rule
                 break
-            own = has_placeholder(key)
-            self._has_own |= own
-            (self._of_user if own else self._plain).add(key, len(self._rules))
+            (of_user if has_placeholder(key) else plain).append((key, len(self._rules)))
             self._rules.append(rule)
+        self._plain = KeyIndex(plain, dialect)
+        self._of_user = KeyIndex(of_user, dialect)
+        self._has_own = bool(of_user)
+        self._allows = [rule.outcome is RuleOutcome.ALLOW for rule in self._rules]
+        self._last_allows = self._last is not None and self._last.outcome is RuleOutcome.ALLOW
 
     def first(self, key: str) -> AclRule | None:
-        """The rule that decides; None where none matches."""
-        if has_placeholder(key):
+        """The rule that decides; None where none matches and there is no default."""
+        if "${" in key and has_placeholder(key):
             return self._last
-        places = [*self._plain.match(key)]
+        place = self._place(key)
+        return self._last if place is None else self._rules[place]
+
+    def allows(self, key: str) -> bool:
+        """Publishing with a key is allowed, by a rule that does not log; otherwise `first` decides."""
+        if "${" in key:
+            return False
+        place = self._place(key) if self._has_own else self._plain.first(key)
+        return self._last_allows if place is None else self._allows[place]
+
+    def _place(self, key: str) -> int | None:
+        place = self._plain.first(key)
         if self._has_own:
-            places += self._of_user.match(restore_placeholders(key, self._user))
-        return self._rules[min(places)] if places else self._last
+            own = self._of_user.first(restore_placeholders(key, self._user))
+            if own is not None and (place is None or own < place):
+                return own
+        return place

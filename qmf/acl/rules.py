@@ -17,7 +17,7 @@ from qmf.acl.words import (
     RuleOutcome,
     Vocabulary,
 )
-from qmf.bus.topics import MQTT_EXCHANGE, TopicTable, covers
+from qmf.bus.topics import MQTT_EXCHANGE, MQTT_TOPICS, TopicTable, covers
 
 
 @attrs.frozen
@@ -77,10 +77,12 @@ class AclRule:
     groups: frozenset[str] = frozenset()
     vocabulary: Vocabulary = attrs.field(default=BROKER, repr=False)
     _topics: TopicTable[str] = attrs.field(init=False, repr=False, factory=TopicTable)
+    _mqtt_topics: TopicTable[str] = attrs.field(init=False, repr=False, factory=lambda: TopicTable(MQTT_TOPICS))
 
     def __attrs_post_init__(self) -> None:
         if "routingkey" in self.properties:
-            self._topics.add(self.properties["routingkey"], "")
+            for topics in (self._topics, self._mqtt_topics):
+                topics.add(self.properties["routingkey"], "")
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.text}"
@@ -154,6 +156,8 @@ class AclRule:
         if has_placeholder(self.properties["routingkey"]):
             key = restore_placeholders(key, lookup.user)
         if lookup.name == MQTT_EXCHANGE and lookup.object_type == "exchange":
+            if lookup.publishing:
+                return bool(self._mqtt_topics.match(key))
             return covers(self.properties["routingkey"], key)
         return bool(self._topics.match(key))
 

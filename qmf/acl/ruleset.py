@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -134,12 +134,6 @@ class RuleSet:
         """Some rules are about publishing, so that each message to an exchange is looked up. Otherwise none is."""
         return any(_is_about_publishing(rule) for rule in self.rules)
 
-    @property
-    def logs_publishing(self) -> bool:
-        """Some rules allow publishing and log that, so that each message is to be reported."""
-        rules = [*self.rules, *([] if self.default is None else [self.default])]
-        return any(rule.outcome is RuleOutcome.ALLOW_LOG and _is_about_publishing(rule) for rule in rules)
-
     def of_user(self, user: str, groups: frozenset[str] = frozenset()) -> Iterator[AclRule]:
         """The rules for a user, as of `decide_connection`: those for connections, the others, and the default."""
         hosts = [found.rule for found in (*self.hosts, self.connection_default) if found is not None]
@@ -158,6 +152,14 @@ class RuleSet:
                 limit = rule.exceeded_limit(lookup)
                 return Decision(rule.outcome.deny() if limit else rule.outcome, rule, limit or "")
         return self._by_default()
+
+    def key_check(self, user: str, groups: frozenset[str], exchange: str) -> Callable[[str], bool]:
+        """What says of a routing key whether publishing with it is allowed by a rule that does not log.
+
+        Where it says no, `decide` says what is decided, and by which rule.
+        """
+        lookup = Lookup(user, "publish", "exchange", exchange, publishing=True, groups=groups)
+        return self._publishing_rules(lookup).allows
 
     def _by_default(self) -> Decision:
         return Decision(RuleOutcome.DENY if self.default is None else self.default.outcome, self.default)
@@ -225,7 +227,7 @@ class RuleSet:
                 self._publishing.clear()
             matching = (rule for rule in self.rules_for(lookup) if rule.matches_name(lookup))
             dialect = MQTT_TOPICS if lookup.name == MQTT_EXCHANGE else AMQP_TOPICS
-            found = self._publishing[key] = PublishingRules(matching, lookup.user, dialect)
+            found = self._publishing[key] = PublishingRules(matching, lookup.user, self.default, dialect)
         return found
 
     def rules_for(self, lookup: Lookup) -> Sequence[AclRule]:

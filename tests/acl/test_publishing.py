@@ -10,23 +10,26 @@ from hypothesis import strategies as st
 
 from qmf.acl.reader import read
 from qmf.acl.rules import Lookup
-from qmf.acl.words import PLACEHOLDERS
+from qmf.acl.words import PLACEHOLDERS, RuleOutcome
 
-_KEYS = st.sampled_from([*KEYS, "${user}", "x.${domain}", "b_c.news", "QPID.x"])
+_KEYS = st.sampled_from(
+    [*KEYS, "${user}", "x.${domain}", "b_c.news", "QPID.x", "$SYS/news", "news/uk", "news/+", "#", "b_c/x"]
+)
+_MQTT_PATTERNS = ["news/+", "news/#", "+/uk", "#", "+/#", "news/#/x", "$SYS/#", "$SYS/news", "${user}/#", "${user}/x"]
 _OWN_KEYS = [item + end for item in PLACEHOLDERS for end in ("", ".#", ".*")]
 _RULES = st.lists(
     st.builds(
         "acl {} {} publish exchange{}{}".format,
         st.sampled_from(["allow", "deny", "allow-log", "deny-log"]),
         st.sampled_from([*USERS, "all"]),
-        st.sampled_from(["", " name=x", " name=amq.default"]),
-        st.sampled_from(["", *(f" routingkey={key}" for key in (*PATTERNS, *_OWN_KEYS))]),
+        st.sampled_from(["", " name=x", " name=mqtt", " name=amq.default"]),
+        st.sampled_from(["", *(f" routingkey={key}" for key in (*PATTERNS, *_MQTT_PATTERNS, *_OWN_KEYS))]),
     ),
     max_size=12,
 )
 
 
-@given(rules=_RULES, user=st.sampled_from(USERS), exchange=st.sampled_from(["x", "y", ""]), key=_KEYS)
+@given(rules=_RULES, user=st.sampled_from(USERS), exchange=st.sampled_from(["x", "y", "mqtt", ""]), key=_KEYS)
 def test_the_first_rule_that_matches(rules: list[str], user: str, exchange: str, key: str) -> None:
     found = read("\n".join(rules), "users.acl")
     lookup = Lookup(user, "publish", "exchange", exchange, {"routingkey": key}, publishing=True)
@@ -34,6 +37,8 @@ def test_the_first_rule_that_matches(rules: list[str], user: str, exchange: str,
         (rule for rule in found.rules if rule.concerns_user(user) and rule.mismatch(lookup) is None), found.default
     )
     assert found.decide(lookup).rule is first
+    quick = found.key_check(user, frozenset(), exchange)(key)
+    assert quick == (first is not None and first.outcome is RuleOutcome.ALLOW and "${" not in key)
 
 
 @given(seed=st.integers(0, 2**32), user=st.sampled_from(USERS), groups=st.sets(st.sampled_from(GROUPS)), key=_KEYS)

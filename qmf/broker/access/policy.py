@@ -16,9 +16,6 @@ ANONYMOUS = "anonymous"
 #: Where nothing limits the size of a queue.
 _ANY_SIZE = str(2**64 - 1)
 
-#: Decisions about messages that are kept.
-_MAX_KEPT = 10_000
-
 #: Objects that files of rules have no word for: methods that create them are asked for as methods.
 _WITHOUT_WORD = frozenset({ObjectType.TOPIC, ObjectType.QUEUE_POLICY, ObjectType.TOPIC_POLICY})
 
@@ -56,9 +53,14 @@ class AclPolicy:
         self._state = state
         # A recording has the keys of messages as well, though without rules about them everybody may use them.
         self.has_key_rules = rules.has_publish_rules or record is not None
-        self.keeps_keys = not rules.logs_publishing
-        #: Decisions about messages by user, groups, exchange and key: the next message has most often the same.
-        self._published: dict[tuple[str, frozenset[str], str, object], tuple[Lookup, Decision]] = {}
+
+    def key_check(self, principal: Principal, exchange: str) -> Callable[[str], bool] | None:
+        """See `Policy`."""
+        if self._record is not None:
+            return None
+        if principal.protocol in ("", LOCAL):
+            return lambda _: True
+        return self._rules.key_check(user_id(principal.user, self._realm), principal.groups, exchange)
 
     def refusal(self, principal: Principal, operation: Operation) -> str:
         """See `Policy`."""
@@ -90,20 +92,13 @@ class AclPolicy:
         key = operation.properties.get("routingkey")
         if operation.name and not self.has_key_rules:
             return ""  # as with qpidd, who may access an exchange may publish to it, unless there are rules about that
-        place = (principal.user, principal.groups, operation.name, key)
-        kept = self._published.get(place)
-        if kept is None:
-            user, properties = user_id(principal.user, self._realm), {"routingkey": str(key or "")}
-            lookup = Lookup(
-                user, "publish", "exchange", operation.name, properties, publishing=True, groups=principal.groups
-            )
-            if self._record is not None:
-                self._record(lookup)
-            kept = lookup, self._rules.decide(lookup)
-            if len(self._published) >= _MAX_KEPT:
-                self._published.clear()
-            self._published[place] = kept
-        lookup, decision = kept
+        user, properties = user_id(principal.user, self._realm), {"routingkey": str(key or "")}
+        lookup = Lookup(
+            user, "publish", "exchange", operation.name, properties, publishing=True, groups=principal.groups
+        )
+        if self._record is not None:
+            self._record(lookup)
+        decision = self._rules.decide(lookup)
         if not decision.allows or (not operation.held and (decision.rule is None or decision.outcome.logs)):
             self._state.report(lookup, decision)
         return "" if decision.allows else _refusal(decision)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import attrs
@@ -78,9 +78,13 @@ class Policy(Protocol):
         publishing is asked for once for each link and node, without a key.
         """
 
-    @property
-    def keeps_keys(self) -> bool:
-        """A key that is allowed is allowed for further messages, for which it need not be asked."""
+    def key_check(self, principal: Principal, exchange: str) -> Callable[[str], bool] | None:
+        """A quick question instead of `refusal`, for messages to an exchange, where `has_key_rules`.
+
+        Returns:
+            says of a routing key that publishing with it is allowed, so that it need not be asked for; where it says
+            no, it is to be asked for. None where each message is to be asked for.
+        """
 
     def refusal(self, principal: Principal, operation: Operation) -> str:
         """Why a principal may not do something; empty if it may. Must not raise."""
@@ -90,7 +94,10 @@ class AllowAll:
     """The `Policy` of a broker that has none: everybody who could log in may do everything."""
 
     has_key_rules = False  #: see `Policy`
-    keeps_keys = True  #: see `Policy`
+
+    def key_check(self, principal: Principal, exchange: str) -> Callable[[str], bool] | None:  # noqa: ARG002
+        """See `Policy`."""
+        return None
 
     def refusal(self, principal: Principal, operation: Operation) -> str:  # noqa: ARG002
         """See `Policy`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 from weakref import WeakSet
 
@@ -14,11 +14,12 @@ from qmf.broker.operations.grants import Publication
 from qmf.broker.operations.policy import Action, ObjectType, Operation, OperationRefused, Policy
 from qmf.broker.operations.principal import Principal
 
-#: Keys to one exchange that are kept as granted.
-_MAX_KEYS = 1_000
-
 #: Stands for no node, where None is that of an address that names none.
 _NONE = object()
+
+
+def _no_key(_: str) -> bool:
+    return False
 
 
 class PublishingOperations(Protocol):
@@ -62,9 +63,9 @@ class Publisher:
         self._granted: WeakSet[Node] = WeakSet()
         #: The node of the last message, which is most often that of the next one.
         self._last: object = _NONE
-        #: Each message to that node is asked for with its key, unless the key is one of these.
+        #: Each message to that node is asked for with its key, unless this says that it need not be.
         self._asks_keys = False
-        self._keys: set[str] = set()
+        self._is_free: Callable[[str], bool] = _no_key
 
     def grant(self, node: Node) -> None:
         """Ask for the right to publish to a node, unless it was granted before.
@@ -86,7 +87,7 @@ class Publisher:
         if (
             node is not self._last
             or self._operations.policy is not self._policy
-            or (self._asks_keys and message.subject not in self._keys)
+            or (self._asks_keys and not self._is_free(message.subject))
         ):
             self._check(node, message)
         return self.registry.publish(node, message)
@@ -100,7 +101,7 @@ class Publisher:
         if (
             node is not self._last
             or self._operations.policy is not self._policy
-            or (self._asks_keys and messages[0].subject not in self._keys)
+            or (self._asks_keys and not self._is_free(messages[0].subject))
         ):
             self._check(node, messages[0])
         return self.registry.publish_all(node, messages)
@@ -126,13 +127,10 @@ class Publisher:
         if node is not self._last:
             self._last = node
             self._asks_keys = self._by_key and not isinstance(node, Queue)
-            self._keys.clear()
-        if self._asks_keys and message.subject not in self._keys:
+            if self._asks_keys:
+                self._is_free = self._policy.key_check(self._principal, node.name) or _no_key
+        if self._asks_keys and not self._is_free(message.subject):
             self._ask(node.name, {"routingkey": message.subject})
-            if self._policy.keeps_keys:
-                if len(self._keys) >= _MAX_KEYS:
-                    self._keys.clear()
-                self._keys.add(message.subject)
 
     def _follow_policy(self) -> None:
         """Forget what another policy has granted."""

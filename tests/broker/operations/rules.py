@@ -19,8 +19,10 @@ class Rules:
 
     refuses: Callable[[Principal, Operation], bool] = lambda *_: False
     has_key_rules: bool = False
-    keeps_keys: bool = False
     asked: list[tuple[Principal, Operation]] = attrs.field(factory=list)
+
+    def key_check(self, principal: Principal, exchange: str) -> Callable[[str], bool] | None:
+        return None
 
     def refusal(self, principal: Principal, operation: Operation) -> str:
         self.asked.append((principal, operation))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 
 import pytest
 from broker.operations.rules import Rules
@@ -67,6 +68,28 @@ def test_with_rules_about_keys_each_message_to_an_exchange_is_asked_for() -> Non
     for _ in range(2):
         publisher.publish(queue(operations, "q"), message())
     assert rules.questions() == ["access queue 'q'", "publish exchange ''"]
+
+
+def test_keys_that_a_quick_check_allows_are_not_asked_for() -> None:
+    class Checked(Rules):
+        def key_check(self, principal: Principal, exchange: str) -> Callable[[str], bool]:
+            assert (principal, exchange) == (BOB, "amq.topic")
+            return "k".__eq__
+
+    rules = Checked(lambda _, operation: operation.properties.get("routingkey") == "secret", has_key_rules=True)
+    operations = made(rules, "q")
+    topic = operations.registry.find("amq.topic")
+    publisher = operations.publisher(BOB)
+    for subject in ("k", "other", "k", "other"):
+        publisher.publish(topic, message(subject=subject))
+        publisher.publish_all(topic, [message(subject=subject)])
+    with pytest.raises(OperationRefused):
+        publisher.admit(topic, message(subject="secret"))
+    keys = [operation.properties["routingkey"] for _, operation in rules.asked[1:]]
+    assert keys == ["other"] * 4 + ["secret"]
+    operations.policy = Rules(lambda *_: True, has_key_rules=True)
+    with pytest.raises(OperationRefused):
+        publisher.publish(topic, message(subject="k"))
 
 
 def test_the_relay_asks_for_addresses_and_does_not_tell_what_is_there() -> None:
