@@ -10,7 +10,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import AmbiguousNode
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.broker.queue_links.copying import CopyingLink
@@ -134,7 +134,14 @@ class BrokerQueueLinks:
         """
         source = self._registry.queue(definition.source)
         if source is None:
+            for action in (Action.ACCESS, Action.CONSUME):
+                self._operations.ask_missing(definition.principal, action, ObjectType.QUEUE, definition.source)
             raise QueueLinkError(f"not-found: source: no queue {definition.source!r}")
+        # Who may not take its messages learns nothing of its state either.
+        if definition.mode is LinkMode.COPY:
+            self._operations.browse(definition.principal, source)
+        else:
+            self._operations.consume(definition.principal, source)
         self._check_source(definition, source)
         try:
             target = self._operations.resolve(definition.principal, definition.target)
