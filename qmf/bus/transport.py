@@ -137,6 +137,9 @@ class AmqpTransport(asyncio.BufferedProtocol):
         #: Of `call_last`, and of `call_before_write`.
         self._last: list[Callable[[], object]] = []
         self._before_write: list[Callable[[], object]] = []
+        #: Calls of `hold_output`, and the end that waits for them.
+        self._holds = 0
+        self._close_after_holds = False
         #: `can_send` was False because of the backlog: `on_writable` is due when there is room.
         self._backlog_full = False
 
@@ -268,8 +271,27 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self.flush_soon()
         return tags[0]
 
+    def hold_output(self) -> Callable[[], None]:
+        """Write nothing, as long as what was answered is not certain yet; returns what ends that, to be called once."""
+        self._holds += 1
+
+        def release() -> None:
+            self._holds -= 1
+            if not self._holds:
+                self.flush_soon()
+                if self._close_after_holds:
+                    self.close()
+
+        return release
+
     def close(self) -> None:
         """Write what is waiting, then close the transport. `on_disconnected` follows within `LINGER` seconds."""
+        if self._holds:
+            if not self._close_after_holds:
+                self._close_after_holds = True
+                self._stop_timer()
+                self._timer = self._loop.call_later(LINGER, self.abort)
+            return
         self._flush()
         self._close_transport()
 
@@ -387,7 +409,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     def _flush(self) -> None:
         transport = self._transport
-        if transport is None or transport.is_closing():
+        if transport is None or transport.is_closing() or self._holds:
             return
         if self._before_write:
             before, self._before_write = self._before_write, []
@@ -405,8 +427,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if self._transport is None or self._transport.is_closing():
             return
         self._transport.close()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._stop_timer()
         self._timer = self._loop.call_later(LINGER, self.abort)
 
     def _flush_scheduled(self) -> None:
@@ -455,11 +476,14 @@ class AmqpTransport(asyncio.BufferedProtocol):
             for callback in last:
                 callback()
 
-    def _tick(self) -> None:
-        if self._transport is None or self._transport.is_closing():
-            return
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+
+    def _tick(self) -> None:
+        if self._transport is None or self._transport.is_closing() or self._close_after_holds:
+            return
+        self._stop_timer()
         deadline = self.engine.tick(self._loop.time())
         self._timer = None if deadline is None else self._loop.call_at(deadline, self._tick)
         self.flush_soon()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 
 import attrs
 
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.nodes.start_positions import StartError, StartPosition
@@ -50,6 +53,7 @@ from qmf.broker.protocols.amqp.resumable import (
     is_lasting,
 )
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks, end_link
+from qmf.broker.protocols.amqp.stored_answers import answer_when_stored
 from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
@@ -180,7 +184,7 @@ class ClientLinks:
                 raise LinkRefused("amqp:invalid-field", "name: a link must have one")
             if len(self._outgoing) + len(self._incoming) + len(self._coordinator_links) >= self._max_links:
                 raise LinkRefused("amqp:resource-limit-exceeded", too_many)
-            with self._rights.record_grants(link):
+            with self._rights.record_grants(link), self._wait_for_disk(link):
                 if link.resumption is not None and self._resume(link, link.resumption):
                     pass
                 elif link.is_sender:
@@ -192,6 +196,15 @@ class ClientLinks:
         except OperationRefused as refused:
             self._refuse(link, UNAUTHORIZED, str(refused))
         self._transport.flush_soon()
+
+    def _wait_for_disk(self, link: Link) -> AbstractContextManager[None]:
+        """Within, a link is granted; what is created for it is on the disk before the client learns that."""
+        return answer_when_stored(self._registry.recorder, self._transport, partial(self._on_not_stored, link))
+
+    def _on_not_stored(self, link: Link, error: NotStored) -> None:
+        """What was created for a link is not on the disk, and will not be: the link ends."""
+        self._transport.engine.links.detach(link, "amqp:internal-error", f"cannot store: {error.reason}")
+        self.on_detached(link, closed=True)
 
     def _refuse(self, link: Link, condition: str, description: str) -> None:
         log.info("refused link %r of %s: %s", link.name, self._client, description)
