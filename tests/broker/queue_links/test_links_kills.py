@@ -98,8 +98,8 @@ def test_a_kill_in_the_middle_loses_and_doubles_nothing(tmp_path: Path) -> None:
                 while sender.unsettled() > BATCH - wanted:
                     with contextlib.suppress(MessagingError):
                         connection.session().sync(timeout=0.001)
-                broker.kill()
                 confirmed.update(numbers[: BATCH - sender.unsettled()])
+                broker.kill()
             broker.start()
         send(broker, range(KILLS * BATCH, KILLS * BATCH + 1), synchronous=True)
         everything = settle(broker, KILLS * BATCH)

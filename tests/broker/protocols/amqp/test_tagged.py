@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from broker.federation.federated import OUT, FederatedBroker, send
@@ -12,10 +14,18 @@ from support.frame_cutter import Cut, FrameCutter, Performative
 from support.waiting import until
 
 from qmf.broker.federation.link_status import PeerLinkState
-from qmf.broker.federation.outgoing import OutgoingBrokerLink
+from qmf.broker.nodes.counters import BrokerCounters
+from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import read_node_declaration
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.operations.principal import BROKER
+from qmf.broker.protocols.amqp.tagged import TaggedOutgoingLink
 from qmf.broker.store.journal import Journal
+from qmf.bus.engine.link import Link
+from qmf.bus.transport import AmqpTransport
+from qmf.codec import Message as CodecMessage
+from qmf.codec import Section, encode_message
 
 pytestmark = pytest.mark.slow
 
@@ -72,27 +82,50 @@ async def test_messages_stay_in_order_over_a_loss(tmp_path: Path) -> None:
         assert contents(there, "there") == sent
 
 
-async def test_what_was_accepted_is_settled_before_anything_else_is_sent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Sent:
+    """The connection of a link that always has credit; a transport as far as the link needs one.
+
+    Attributes:
+        deliveries: delivery tag and data of what was sent.
+    """
+
+    def __init__(self) -> None:
+        self.deliveries: list[tuple[int, bytes]] = []
+        self.engine = SimpleNamespace(
+            max_frame=65_536,
+            links=SimpleNamespace(credit=lambda _: 100),
+            deliveries=SimpleNamespace(send=self._send),
+        )
+
+    def room(self, _: object) -> int:
+        return 100
+
+    def can_send(self, _: object) -> bool:
+        return True
+
+    def flush_soon(self) -> None:
+        """What was sent has left."""
+
+    def _send(self, _: object, data: bytes, *, delivery_tag: int, message_format: int = 0) -> None:
+        assert not message_format
+        self.deliveries.append((delivery_tag, data))
+
+
+def test_what_was_accepted_is_settled_before_anything_else_is_sent() -> None:
     """Some messages of the first connection were accepted, and others not: there is credit for these at once."""
-    async with linked(tmp_path) as (here, there, proxy):
-        on_attached, on_credit = OutgoingBrokerLink.on_attached, OutgoingBrokerLink.on_credit
-        attached: set[OutgoingBrokerLink] = set()
-
-        def begin_with_credit(link: OutgoingBrokerLink) -> None:
-            if link in attached:
-                attached.remove(link)
-                on_attached(link)
-            on_credit(link)
-
-        monkeypatch.setattr(OutgoingBrokerLink, "on_attached", lambda link: attached.add(link))
-        monkeypatch.setattr(OutgoingBrokerLink, "on_credit", begin_with_credit)
-        sent = [f"{number:03}" for number in range(100)]
-        proxy.cut_at(Cut(Performative.DISPOSITION, to_broker=False, passed=False))
-        await send(here, "here", *sent, durable=True)
-        await until(lambda: here.depth("here") == 0, lambda: f"{here.depth('here')}")
-        assert (proxy.cuts, contents(there, "there")) == (1, sent)
+    sent = Sent()
+    queue = Queue("q", QueueSettings(), BrokerCounters(), lambda: 0.0)
+    transport, end = cast(AmqpTransport, sent), cast(Link, SimpleNamespace(presettled=False))
+    link = TaggedOutgoingLink(transport, end, queue, None, lasting=False)
+    queue.delivery.add_consumer(link)
+    messages = [encode_message(CodecMessage(body=str(number), section=Section.VALUE)) for number in range(4)]
+    for data in messages:
+        queue.enqueue(read_message(data, 0.0))
+    assert sent.deliveries == list(enumerate(messages, start=1))
+    sent.deliveries.clear()
+    link.resume((), accepted=(1, 2))
+    link.dispatch()
+    assert sent.deliveries == [(1, b""), (2, b""), (5, messages[2]), (6, messages[3])]
 
 
 async def test_a_link_that_is_deleted_gives_all_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
