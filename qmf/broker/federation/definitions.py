@@ -9,6 +9,7 @@ import attrs
 
 from qmf.broker.federation.peer_credentials import CredentialsUnusable, PeerCredentials, read_credentials
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
+from qmf.broker.nodes.relay_addresses import DEAD_LETTERS
 from qmf.broker.operations.peers import FederationError, LinkDirection
 from qmf.broker.operations.principal import Principal, split_stored
 from qmf.bus.url import BusUrl, UrlError, parse_url
@@ -22,6 +23,9 @@ MAX_HOPS = 32
 
 #: What a link may be asked for, and whether it stands for exactly-once.
 _RELIABILITIES = {"at-least-once": False, "exactly-once": True}
+
+#: What a link may say of the node at the other broker.
+_PEER_TYPES = ("", "queue", "topic")
 
 #: Beginning of the properties that are arguments of the queue that an outgoing link has at an exchange.
 _QUEUE_ARGUMENTS = "qpid."
@@ -87,6 +91,8 @@ class LinkDefinition:
         tag: id that is added to the traces of its messages; empty for that of the broker which they leave.
         excludes: ids of brokers; a message that has left one of them is not forwarded. Empty for those of both brokers.
         window: messages that may be in flight towards this broker; None for the usual number.
+        by_address: each message goes to the node of its address at this broker, and `target` is empty.
+        dead_letters: with that, name of the queue for messages whose address has no node.
     """
 
     name: str
@@ -107,6 +113,8 @@ class LinkDefinition:
     tag: str = ""
     excludes: tuple[str, ...] = ()
     window: int | None = None
+    by_address: bool = False
+    dead_letters: str = DEAD_LETTERS
 
     @property
     def node(self) -> str:
@@ -172,7 +180,8 @@ def read_link(
         direction: of its messages.
         name: of the link.
         properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, ``max_hops``,
-            ``reliability``, ``peer_type``, and those of a queue, which begin with ``qpid.``.
+            ``reliability``, ``peer_type``, ``by_address``, ``dead_letters``, and those of a queue, which begin with
+            ``qpid.``.
         principal: who creates it.
         strict: refuse other properties.
 
@@ -220,22 +229,14 @@ def _read_link(
         max_hops = arguments.number("max_hops")
         exactly_once = read_reliability(arguments, durable=durable)
         peer_type = arguments.text("peer_type")
+        by_address, dead_letters = arguments.boolean("by_address"), arguments.text("dead_letters")
     except NodeArgumentError as error:
         raise FederationError(f"invalid-argument: {error}") from error
     if not domain:
         raise FederationError("Domain must be specified")
-    for what, address in (("source", source), ("target", target)):
-        if not address:
-            raise FederationError(f"invalid-argument: {what}: is missing")
-    if max_hops == 0:
-        raise FederationError("invalid-argument: max_hops: must be 1 or more, not 0")
-    if peer_type not in ("", "queue", "topic"):
-        raise FederationError(f"invalid-argument: peer_type: must be queue or topic, not {peer_type!r}")
-    if queue and direction is LinkDirection.INCOMING:
-        raise FederationError(f"invalid-argument: {next(iter(queue))}: an incoming link has no queue of its own")
     refuse_unknown(arguments, strict=strict)
     creator = principal.lasting
-    return LinkDefinition(
+    definition = LinkDefinition(
         name,
         direction,
         domain,
@@ -251,7 +252,29 @@ def _read_link(
         plain_values(properties),
         exactly_once,
         peer_type,
+        by_address=by_address,
+        dead_letters=dead_letters or DEAD_LETTERS,
     )
+    if problem := _contradiction(definition):
+        raise FederationError(f"invalid-argument: {problem}")
+    return definition
+
+
+def _contradiction(link: LinkDefinition) -> str:
+    """What is wrong with a link whose properties are right each for itself; empty for nothing."""
+    incoming = link.direction is LinkDirection.INCOMING
+    problems = {
+        "by_address: a link with it has no target": link.by_address and bool(link.target),
+        "by_address: is for incoming links": link.by_address and not incoming,
+        "dead_letters: is for incoming links with by_address": link.dead_letters != DEAD_LETTERS
+        and not link.by_address,
+        "source: is missing": not link.source,
+        "target: is missing": not (link.target or link.by_address),
+        "max_hops: must be 1 or more, not 0": link.max_hops == 0,
+        f"peer_type: must be queue or topic, not {link.peer_type!r}": link.peer_type not in _PEER_TYPES,
+        f"{next(iter(link.queue), '')}: an incoming link has no queue of its own": bool(link.queue) and incoming,
+    }
+    return next((text for text, wrong in problems.items() if wrong), "")
 
 
 def read_reliability(arguments: Arguments, *, durable: bool) -> bool:

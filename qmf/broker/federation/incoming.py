@@ -9,6 +9,7 @@ from typing import cast
 import attrs
 
 from qmf.broker.client_info import ClientInfo
+from qmf.broker.federation.addressed_messages import AddressedMessages, DeadLettersMissing
 from qmf.broker.federation.definitions import Domain, LinkDefinition
 from qmf.broker.federation.local_nodes import NodeUnusable, open_target
 from qmf.broker.federation.peer_connector import LinkFailed, LinkServices
@@ -23,6 +24,7 @@ from qmf.broker.nodes.peer_routes import RouteMeasure
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.publisher import Publisher
+from qmf.broker.operations.publishing import reject
 from qmf.broker.protocols.amqp.conditions import outcome_of
 from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW
 from qmf.broker.protocols.amqp.remembering import AmqpMemory, RememberingIncomingLink
@@ -34,6 +36,7 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
+from qmf.errors import DecodeError
 
 #: Seconds that the other broker has to say what waits at a source.
 ANSWER_TIMEOUT = 5.0
@@ -53,7 +56,7 @@ class PullingLink(RememberingIncomingLink):
         transport: AmqpTransport,
         link: Link,
         publisher: Publisher,
-        node: Node,
+        node: Node | None,
         *,
         origin: ClientInfo,
         on_refused: Callable[[Refusal], None],
@@ -61,6 +64,7 @@ class PullingLink(RememberingIncomingLink):
         unforwarded: UnforwardedMessages,
         memory: AmqpMemory,
         suppress: bool = False,
+        addressed: AddressedMessages | None = None,
         window: int = CREDIT_WINDOW,
     ) -> None:
         """Make an end for a link that is granted.
@@ -71,6 +75,7 @@ class PullingLink(RememberingIncomingLink):
             trace: decides which messages are published.
             unforwarded: counts the others.
             memory: of the link, over its connections.
+            addressed: without a node, gives each message the address to which it goes.
             suppress: the peer does not resume links; a message that comes again by its id is not published.
         """
         self.memory = memory
@@ -80,7 +85,7 @@ class PullingLink(RememberingIncomingLink):
             link,
             publisher,
             node,
-            relay=False,
+            relay=node is None,
             origin=origin,
             window=window_of(transport, window) if resumable else window,
             change=methodcaller("after_broker", trace.added) if trace.added else None,
@@ -88,6 +93,7 @@ class PullingLink(RememberingIncomingLink):
         self._on_refused = on_refused
         self._trace = trace
         self._unforwarded = unforwarded
+        self._addressed = addressed
         #: A message was returned: those behind it are as well, so that they stay in order.
         self._returning = False
         #: What the peer may send again, since it does not resume links; None if it does.
@@ -129,6 +135,11 @@ class PullingLink(RememberingIncomingLink):
                 self._settle(Delivery(self.link, tag, data), Refusal(Reason.CIRCULAR, reason))
             elif self._repeated is not None and self._repeated.has(tag, data, message_format):
                 self._settle(Delivery(self.link, tag, data))
+            elif self._addressed is not None:
+                try:
+                    chosen.append((tag, self._addressed.readdress(data, message_format)))
+                except DecodeError as error:
+                    self._settle(Delivery(self.link, tag, data), reject(self._registry, error))
             else:
                 chosen.append(delivery)
         return chosen
@@ -154,6 +165,8 @@ class IncomingBrokerLink(BrokerLink):
         """Make a link; the arguments are those of `BrokerLink`."""
         super().__init__(definition, domain, services, who)
         self._pulling: PullingLink | None = None
+        #: Of a link whose messages go to the nodes of their addresses.
+        self._addressed: AddressedMessages | None = None
         #: What was accepted of each broker at which the domain's URLs lead, by its container id.
         self._memories: dict[str, AmqpMemory] = {}
         #: What the other broker was told that was accepted, when the link was asked for the last time.
@@ -213,8 +226,15 @@ class IncomingBrokerLink(BrokerLink):
         """
         return False
 
-    def _open_target(self) -> tuple[Publisher, Node]:
-        publisher, node = open_target(self.definition, self._operations)
+    def _open_target(self) -> tuple[Publisher, Node | None]:
+        definition = self.definition
+        if definition.by_address:
+            try:
+                self._addressed = AddressedMessages(self._operations, definition.principal, definition.dead_letters)
+            except DeadLettersMissing as error:
+                raise NodeUnusable(str(error)) from error
+            return self._addressed.publisher, None
+        publisher, node = open_target(definition, self._operations)
         self.nodes = (node,)
         return publisher, node
 
@@ -282,6 +302,7 @@ class IncomingBrokerLink(BrokerLink):
             trace=self._trace(network),
             unforwarded=self.unforwarded,
             memory=memory,
+            addressed=self._addressed,
             suppress=LINK_RESUMPTION not in network.peer.capabilities,
             window=min(self.definition.window or CREDIT_WINDOW, CREDIT_WINDOW),
         )
@@ -295,6 +316,7 @@ class IncomingBrokerLink(BrokerLink):
 
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.reason is Reason.FULL:
-            self.drop(f"no room in {self.definition.target!r}: {refusal.description}")
+            target = self.definition.target or "the node of a message"
+            self.drop(f"no room in {target!r}: {refusal.description}")
         else:
             self._loop.call_soon(self.fail, refusal.description)

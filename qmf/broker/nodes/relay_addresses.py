@@ -22,6 +22,12 @@ from qmf.errors import DecodeError
 #: who has not logged in), and the time until which it may wait, in milliseconds since 1970.
 RELAY_TO, RELAY_USER, RELAY_UNTIL = "x-opt-relay-to", "x-opt-relay-user", "x-opt-relay-until"
 
+#: And of a dead letter: why it was not forwarded, and when that was given up, in milliseconds since 1970.
+RELAY_REASON, RELAY_ENDED = "x-opt-relay-reason", "x-opt-relay-ended"
+
+#: Queue of the messages that could not be forwarded, unless a relay or a link names another one.
+DEAD_LETTERS = "relay.dead-letters"
+
 #: Separates the name of a node from its domain.
 AT = "@"
 

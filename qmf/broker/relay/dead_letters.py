@@ -9,16 +9,12 @@ from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
-from qmf.broker.nodes.relay_addresses import RELAY_TO, relay_annotations
+from qmf.broker.nodes.relay_addresses import RELAY_ENDED, RELAY_REASON, RELAY_TO, relay_annotations
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.transactions.taken_entries import TakenEntry
 from qmf.broker.transactions.transaction import Transaction, TransactionFull
-
-#: Message annotations of a dead letter: why it was not forwarded, and when that was given up, in milliseconds since
-#: 1970.
-RELAY_REASON, RELAY_ENDED = "x-opt-relay-reason", "x-opt-relay-ended"
 
 
 class DeadLetters:

@@ -16,12 +16,9 @@ from qmf.broker.federation.definitions import (
     stored_fields,
 )
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
-from qmf.broker.nodes.relay_addresses import AT, normal_domain
+from qmf.broker.nodes.relay_addresses import AT, DEAD_LETTERS, normal_domain
 from qmf.broker.operations.peers import FederationError, LinkDirection
 from qmf.broker.operations.principal import Principal
-
-#: Queue of the messages that could not be forwarded, unless the relay names another one.
-DEAD_LETTERS = "relay.dead-letters"
 
 #: Times that the other broker may refuse a message for now, unless the relay says otherwise.
 RETRIES = 60

@@ -18,14 +18,14 @@ from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationEr
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NameInUse, NoSuchExchange
-from qmf.broker.nodes.relay_addresses import RelayRoute, RelayTable
+from qmf.broker.nodes.relay_addresses import DEAD_LETTERS, RelayRoute, RelayTable
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.peers import FederationError
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.broker.relay.dead_letters import DeadLetters, address_of
 from qmf.broker.relay.deadlines import Deadlines
-from qmf.broker.relay.definitions import DEAD_LETTERS, RelayDefinition, read_relay, read_stored_relay
+from qmf.broker.relay.definitions import RelayDefinition, read_relay, read_stored_relay
 from qmf.broker.relay.options import RelayOptions, UnknownDomains
 from qmf.broker.relay.relay import Relay
 from qmf.broker.relay.srv import SrvLookup, may_look_up

@@ -12,9 +12,9 @@ from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.broker.nodes.observed_forwarding import MessageRelay
+from qmf.broker.nodes.relay_addresses import RELAY_REASON
 from qmf.broker.nodes.sections import read_annotation
 from qmf.broker.operations.principal import BROKER
-from qmf.broker.relay.dead_letters import RELAY_REASON
 from qmf.broker.relay.options import RelayOptions
 from qmf.bus.engine.events import AcceptedBatch, CreditChanged, OutcomeReceived
 from qmf.bus.engine.values import Terminus

@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -68,13 +69,36 @@ def test_messages_outlast_both_brokers(tmp_path: Path) -> None:
             assert receive(there, 40) == Counter(range(40))
 
 
+def test_the_other_broker_takes_the_messages_itself(tmp_path: Path) -> None:
+    with Life(tmp_path / "there") as there, Life(tmp_path / "here", "--relay", "yes") as here:
+        pull(here, there)
+        send(here, range(20))
+        assert receive(there, 20) == Counter(range(20))
+
+
+def push(here: Life, there: Life) -> None:
+    """The broker that relays connects to the other one."""
+    there.create("queue", "orders")
+    here.create("domain", "office", url=there.url)
+    here.create("relay", DOMAIN, domain="office")
+
+
+def pull(here: Life, there: Life) -> None:
+    """The other broker connects to the one that relays, and takes its messages to the nodes of their addresses."""
+    there.create("queue", "orders")
+    here.create("relay", DOMAIN)
+    there.create("domain", "branch", url=here.url)
+    there.create("incoming", "from-branch", domain="branch", source=f"relay.{DOMAIN}", by_address=True)
+
+
 @pytest.mark.soak
-def test_nothing_is_lost_while_either_broker_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("connect", [push, pull], ids=["forwarded", "pulled"])
+def test_nothing_is_lost_or_doubled_while_either_broker_is_killed(
+    connect: Callable[[Life, Life], None], tmp_path: Path
+) -> None:
     dice = random.Random(28)
     with Life(tmp_path / "there") as there, Life(tmp_path / "here", "--relay", "yes") as here:
-        there.create("queue", "orders")
-        here.create("domain", "office", url=there.url)
-        here.create("relay", DOMAIN, domain="office")
+        connect(here, there)
         for turn in range(KILLS):
             victim = dice.choice((here, there))
             send(here, range(turn * BATCH, (turn + 1) * BATCH))
