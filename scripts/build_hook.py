@@ -1,4 +1,4 @@
-"""Compiles the optional modules of engine, codec and agent when the project is installed, or a wheel built."""
+"""Compiles the optional modules of engine, codecs and agent when the project is installed, or a wheel built."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,6 +17,8 @@ from qmf._extras import install_hint
 from qmf.bus.feeding import feed
 from qmf.bus.url import BusUrl
 from qmf.errors import CallerError
+
+log = logging.getLogger("qmf.bus")
 
 #: The subprotocol of AMQP.
 AMQP = "amqp"
@@ -114,6 +117,7 @@ class WebSocketLayer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._upper: _UpperTransport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._first_bytes = True
 
     # asyncio.Protocol
 
@@ -128,6 +132,10 @@ class WebSocketLayer(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
+        if self._upper is None and not self._client and not self._may_be_request(data):
+            log.info("dropped a client of WebSocket: what it has sent is no request of HTTP")
+            self.abort()
+            return
         self._machine.receive_data(data)
         for event in self._machine.events_received():
             self._on_event(event)
@@ -136,6 +144,11 @@ class WebSocketLayer(asyncio.Protocol):
             self._refuse(str(self._machine.handshake_exc or "the connection was closed"))
         elif self._upper is not None and self._machine.close_expected():
             self._end()
+
+    def _may_be_request(self, data: bytes) -> bool:
+        """False if the first bytes are those of another protocol, which may have no end of a line to wait for."""
+        first, self._first_bytes = self._first_bytes, False
+        return not first or all(0x20 <= byte < 0x7F or byte in b"\r\n" for byte in data[:8])
 
     def eof_received(self) -> bool:
         """See asyncio: the transport is closed."""

@@ -9,6 +9,8 @@ from collections.abc import Callable
 _MAX_BACKLOG = 256 * 1024
 #: Seconds that a connection which is being closed may take to write what waits.
 _LINGER = 3.0
+#: Bytes of parts that are not put together to be written.
+_LARGE = 4096
 
 
 class TurnOutput:
@@ -59,12 +61,15 @@ class TurnOutput:
         """Write what waits now."""
         if not self._waiting:
             return
-        data, self._waiting = b"".join(self._waiting), []
-        full, self._size = not self.has_room, 0
-        self.octets += len(data)
+        parts, self._waiting = self._waiting, []
+        full, size, self._size = not self.has_room, self._size, 0
+        self.octets += size
         self.last_write = self._loop.time()
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
+            if len(parts) > 1 and size > _LARGE * len(parts):
+                self._transport.writelines(parts)  # not copied, where the loop can do that
+            else:
+                self._transport.write(b"".join(parts))
             if full:
                 self._on_room()
 

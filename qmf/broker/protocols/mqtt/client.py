@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
@@ -24,16 +23,15 @@ from qmf.broker.protocols.mqtt.codec.packets import (
     Unsubscribe,
 )
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
+from qmf.broker.protocols.mqtt.codec.runs import AcknowledgementRun, PublicationRun
 from qmf.broker.protocols.mqtt.codec.values import PacketType, ReasonCode, Version
-from qmf.broker.protocols.mqtt.machine import ConnectionMachine
+from qmf.broker.protocols.mqtt.connected_client import ConnectedClient, WillRefused
 from qmf.broker.protocols.mqtt.mapping import packet_id_annotation
-from qmf.broker.protocols.mqtt.observed_session import SessionHolder
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.mqtt.publishing import RESERVED, PublishingEnd
 from qmf.broker.protocols.mqtt.reasons import REASONS
-from qmf.broker.protocols.mqtt.receiving import MAX_UNDER_WAY
 from qmf.broker.protocols.mqtt.sent_messages import SentMessageState, SentMessageTrigger
-from qmf.broker.protocols.mqtt.session import MqttSession, QueuedMessage
+from qmf.broker.protocols.mqtt.session import MAX_UNDER_WAY, MqttSession, QueuedMessage
 from qmf.broker.protocols.mqtt.sessions import MqttSessions
 from qmf.broker.protocols.mqtt.subscribing import ClientConsumers
 from qmf.broker.protocols.mqtt.will import PendingWill
@@ -43,34 +41,7 @@ from qmf.broker.sessions import ClientSessions
 log = logging.getLogger("qmf.broker")
 
 _S, _T = SentMessageState, SentMessageTrigger
-
-
-class WillRefused(Exception):
-    """The will of a client is refused.
-
-    Attributes:
-        code: for the client.
-    """
-
-    def __init__(self, code: ReasonCode, reason: str) -> None:
-        self.code = code
-        super().__init__(reason)
-
-
-class ConnectedClient(SessionHolder, Protocol):
-    """The connection of a client, as this module sees it."""
-
-    machine: ConnectionMachine
-
-    @property
-    def has_room(self) -> bool:
-        """More may be written."""
-
-    def write(self, data: bytes) -> None:
-        """Write bytes in this turn of the loop."""
-
-    def on_answered(self) -> None:
-        """A publication was answered."""
+_PUBACK = _T.PUBACK
 
 
 class MqttClient:
@@ -157,6 +128,7 @@ class MqttClient:
             self._sessions.retained,
             self._sessions.records,
             self._answer_publication,
+            self._answer_run,
         )
         self._consumers = ClientConsumers(
             self,
@@ -238,6 +210,17 @@ class MqttClient:
     def take_publications(self, packets: Sequence[Publish]) -> None:
         """The client publishes."""
         self._publishing.take_publications(packets)
+        if (prefix := self._publishing.prefix_of_run(packets)) is not None:
+            self.machine.expect_run(packets[-1], prefix)
+
+    def take_run(self, run: PublicationRun | AcknowledgementRun) -> None:
+        """The client publishes several messages that are alike, or has acknowledged several."""
+        if type(run) is PublicationRun:
+            self._publishing.take_run(run)
+            return
+        for packet_id in run.packet_ids:
+            if (found := self.session.sent.on_answer(packet_id, _PUBACK)) is not None and found[0] is not None:
+                self._accept(found[0])
 
     def on_packet(self, packet: Packet) -> None:
         """The client has sent something else."""
@@ -290,6 +273,18 @@ class MqttClient:
         self._connection.write(self.machine.acknowledge(kind, packet.packet_id, code, reason))
         self._connection.on_answered()
 
+    def _answer_run(self, packet_ids: list[int]) -> None:
+        if not self._left:
+            self._connection.write(self.machine.acknowledge_run(packet_ids))
+
+    def _accept(self, message: QueuedMessage) -> None:
+        """The client has a message: it leaves its queue at the end of the turn."""
+        accepted = self._accepted.get(message.queue)
+        if accepted is None:
+            self._accepted[message.queue] = [message.entry]
+        else:
+            accepted.append(message.entry)
+
     def _on_release(self, packet_id: int) -> None:
         session = self.session
         code = ReasonCode.SUCCESS if packet_id in session.received else ReasonCode.PACKET_ID_NOT_FOUND
@@ -326,7 +321,7 @@ class MqttClient:
             self._release(packet_id, message)
             return
         if message is not None:
-            self._accepted.setdefault(message.queue, []).append(message.entry)
+            self._accept(message)
         else:
             self._completed = True
             if session.durable:

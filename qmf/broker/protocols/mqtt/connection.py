@@ -21,12 +21,14 @@ from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.input import HeldInput, InputHold
 from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
-from qmf.broker.protocols.mqtt.client import MqttClient, WillRefused
+from qmf.broker.protocols.mqtt.client import MqttClient
 from qmf.broker.protocols.mqtt.client_counts import MqttTotals
 from qmf.broker.protocols.mqtt.codec.packets import Auth, Connect, Disconnect, Packet, Publish
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.values import MqttError, ReasonCode, Version
-from qmf.broker.protocols.mqtt.machine import ConnectionMachine, MqttState
+from qmf.broker.protocols.mqtt.connected_client import WillRefused
+from qmf.broker.protocols.mqtt.connection_state import MqttState
+from qmf.broker.protocols.mqtt.machine import ConnectionMachine
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.mqtt.reasons import LOGIN_CODES, REASONS
 from qmf.broker.protocols.mqtt.sessions import MqttSessions, SessionInUse
@@ -228,7 +230,15 @@ class MqttConnection(asyncio.Protocol):
         self._handling = self._output.collecting = True
         machine, together = self.machine, list[Publish]()
         try:
-            while (packet := machine.next_packet()) is not None:
+            while True:
+                if (run := machine.next_run()) is not None:
+                    if together:
+                        together = self._publish(together)
+                    if self._client is not None:
+                        self._client.take_run(run)
+                    continue
+                if (packet := machine.next_packet()) is None:
+                    break
                 if type(packet) is Publish:
                     together.append(packet)
                     continue

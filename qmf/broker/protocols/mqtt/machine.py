@@ -1,24 +1,12 @@
-"""A connection of MQTT, as the broker sees it, without I/O: bytes in, packets that are allowed out, and the reverse.
-
-::
-
-    NEW --connect--> LOGGING_IN ------accept------> CONNECTED --authenticate again--> RENEWING
-     '---connect with a method--> AUTHENTICATING --accept--^  ^--------accept------------'
-
-While a client is LOGGING_IN, what it sends is not read. AUTHENTICATING and RENEWING: it answers challenges by AUTH.
-Each state leads to CLOSED, by DISCONNECT of the client or by our own close. What is impossible in a state is a protocol
-error of the client.
-"""
+"""A connection of MQTT, as the broker sees it, without I/O: bytes in, packets that are allowed out, and the reverse."""
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from qmf._state_table import StateTable
 from qmf.broker.protocols.mqtt.codec.fields import encode_variable
 from qmf.broker.protocols.mqtt.codec.packets import (
     Auth,
@@ -36,6 +24,7 @@ from qmf.broker.protocols.mqtt.codec.packets import (
 )
 from qmf.broker.protocols.mqtt.codec.properties import NO_PROPERTIES, PacketProperty, Properties
 from qmf.broker.protocols.mqtt.codec.reading import CODES, PacketReader
+from qmf.broker.protocols.mqtt.codec.runs import AcknowledgementRun, PublicationForm, PublicationRun, compiled_runs
 from qmf.broker.protocols.mqtt.codec.values import (
     MAX_LENGTH,
     MqttError,
@@ -45,96 +34,25 @@ from qmf.broker.protocols.mqtt.codec.values import (
     protocol_error,
 )
 from qmf.broker.protocols.mqtt.codec.writing import encode_acknowledgement, encode_packet, encode_publish
+from qmf.broker.protocols.mqtt.connection_state import MQTT_TABLE, MqttState, MqttTrigger
 from qmf.broker.protocols.mqtt.options import MqttOptions
-
-
-class MqttState(enum.Enum):
-    """State of a connection."""
-
-    NEW = "new"
-    LOGGING_IN = "logging in"
-    AUTHENTICATING = "authenticating"
-    CONNECTED = "connected"
-    RENEWING = "authenticating again"
-    CLOSED = "closed"
-
-
-class MqttTrigger(enum.Enum):
-    """What changes the state of a connection, or is allowed in it."""
-
-    CONNECT = "CONNECT"
-    CONNECT_WITH_METHOD = "CONNECT with an authentication method"
-    AUTH = "AUTH"
-    RENEW = "AUTH that begins"
-    PACKET = "another packet"
-    DISCONNECT = "DISCONNECT"
-    ACCEPT = "accept"  #: the client is who it says
-    CLOSE = "close"  #: by us
-
+from qmf.broker.protocols.mqtt.reasons import OF_CONNACK, OF_DISCONNECT, RETURN_CODES
 
 _S, _T = MqttState, MqttTrigger
 
-MQTT_TABLE: StateTable[MqttState, MqttTrigger, MqttState] = StateTable(
-    "a connection of MQTT",
-    {
-        _S.NEW: {_T.CONNECT: _S.LOGGING_IN, _T.CONNECT_WITH_METHOD: _S.AUTHENTICATING, _T.CLOSE: _S.CLOSED},
-        _S.LOGGING_IN: {_T.ACCEPT: _S.CONNECTED, _T.CLOSE: _S.CLOSED},
-        _S.AUTHENTICATING: {
-            _T.AUTH: _S.AUTHENTICATING,
-            _T.DISCONNECT: _S.CLOSED,
-            _T.ACCEPT: _S.CONNECTED,
-            _T.CLOSE: _S.CLOSED,
-        },
-        _S.CONNECTED: {
-            _T.PACKET: _S.CONNECTED,
-            _T.RENEW: _S.RENEWING,
-            _T.DISCONNECT: _S.CLOSED,
-            _T.CLOSE: _S.CLOSED,
-        },
-        _S.RENEWING: {
-            _T.PACKET: _S.RENEWING,
-            _T.AUTH: _S.RENEWING,
-            _T.ACCEPT: _S.CONNECTED,
-            _T.DISCONNECT: _S.CLOSED,
-            _T.CLOSE: _S.CLOSED,
-        },
-        _S.CLOSED: {_T.CLOSE: _S.CLOSED},
-    },
-    error=protocol_error,
+#: Read for each packet: a member of an enumeration takes several times as long to find.
+_CONNECTED, _LOGGING_IN, _CLOSED, _V5, _PUBACK_TYPE = (
+    _S.CONNECTED,
+    _S.LOGGING_IN,
+    _S.CLOSED,
+    Version.V5,
+    PacketType.PUBACK,
 )
+#: Publications of a run at most, and bytes after which one that is written ends.
+_MOST_IN_RUN, _RUN_BYTES = 256, 64 * 1024
 
-#: Return codes of CONNACK in 3.1.1; for other reasons the connection is closed without one.
-_RETURN_CODES = {
-    ReasonCode.UNSUPPORTED_VERSION: 1,
-    ReasonCode.CLIENT_ID_NOT_VALID: 2,
-    ReasonCode.SERVER_UNAVAILABLE: 3,
-    ReasonCode.SERVER_BUSY: 3,
-    ReasonCode.QUOTA_EXCEEDED: 3,
-    ReasonCode.BAD_USER_OR_PASSWORD: 4,
-    ReasonCode.NOT_AUTHORIZED: 5,
-}
-
-#: States in which CONNACK is the last packet, and reasons that it does not know.
+#: States in which CONNACK is the last packet.
 _NOT_CONNECTED = frozenset({_S.NEW, _S.LOGGING_IN, _S.AUTHENTICATING})
-_OF_DISCONNECT = frozenset(
-    {ReasonCode.SERVER_SHUTTING_DOWN, ReasonCode.ADMINISTRATIVE_ACTION, ReasonCode.SESSION_TAKEN_OVER}
-)
-#: The errors of CONNACK, in place of which others are sent as an unspecified error.
-_OF_CONNACK = frozenset(
-    {code for code in ReasonCode if ReasonCode.UNSPECIFIED_ERROR <= code <= ReasonCode.BANNED}
-    | {
-        ReasonCode.BAD_AUTHENTICATION_METHOD,
-        ReasonCode.TOPIC_NAME_INVALID,
-        ReasonCode.PACKET_TOO_LARGE,
-        ReasonCode.QUOTA_EXCEEDED,
-        ReasonCode.PAYLOAD_FORMAT_INVALID,
-        ReasonCode.RETAIN_NOT_SUPPORTED,
-        ReasonCode.QOS_NOT_SUPPORTED,
-        ReasonCode.USE_ANOTHER_SERVER,
-        ReasonCode.SERVER_MOVED,
-        ReasonCode.CONNECTION_RATE_EXCEEDED,
-    }
-)
 
 #: What a server sends, and a client must not.
 _OF_SERVERS = frozenset({PacketType.CONNACK, PacketType.SUBACK, PacketType.UNSUBACK, PacketType.PINGRESP})
@@ -198,6 +116,25 @@ class ConnectionMachine:
         """Take bytes from the client."""
         self._reader.feed(data)
 
+    def expect_run(self, packet: Publish, prefix: bytes) -> None:
+        """See `PacketReader.expect_run`."""
+        self._reader.expect_run(packet, prefix)
+
+    def next_run(self) -> PublicationRun | AcknowledgementRun | None:
+        """Packets of the client that come next, if they are a run; None for all else."""
+        if self.state is not _CONNECTED:
+            return None
+        most = _MOST_IN_RUN
+        if self._reader.version is _V5:
+            most = min(most, self._options.receive_maximum - len(self._incoming))
+        found = self._reader.next_run(most)
+        if type(found) is PublicationRun:
+            self.packets_in += len(found.messages)
+            self._incoming.update(found.packet_ids)
+        elif found is not None:
+            self.packets_in += len(found.packet_ids)
+        return found
+
     def next_packet(self) -> Packet | None:
         """The next packet of the client that is allowed; None until there is one.
 
@@ -207,18 +144,18 @@ class ConnectionMachine:
         Raises:
             MqttError: the client violates the protocol; `close` has its answer.
         """
-        if self.state is _S.LOGGING_IN or self.state is _S.CLOSED:
+        if self.state is _LOGGING_IN or self.state is _CLOSED:
             return None
         packet = self._reader.next_packet()
         if packet is None:
             return None
         self.packets_in += 1
         if type(packet) is Publish:
-            if self.state is not _S.CONNECTED:
+            if self.state is not _CONNECTED:
                 self._follow(_T.PACKET)
             return self._on_publish(packet)
         if type(packet) is MessageAnswer:
-            if self.state is not _S.CONNECTED:
+            if self.state is not _CONNECTED:
                 self._follow(_T.PACKET)
             if packet.type is PacketType.PUBREL:
                 self._incoming.discard(packet.packet_id)  # its end; what was not known does not count either
@@ -373,7 +310,7 @@ class ConnectionMachine:
         """
         before = self.state
         self._follow(_T.CLOSE)
-        if before in _NOT_CONNECTED and code in _OF_DISCONNECT:
+        if before in _NOT_CONNECTED and code in OF_DISCONNECT:
             code = ReasonCode.SERVER_UNAVAILABLE
         if before is _S.CLOSED:
             return b""
@@ -382,9 +319,9 @@ class ConnectionMachine:
                 return b""  # nobody knows whether it is a client of MQTT
             if self.version is Version.V3 or self.connect is None:
                 # Old clients understand this answer, newer ones than ours as well.
-                number = _RETURN_CODES.get(code)
+                number = RETURN_CODES.get(code)
                 return b"" if number is None else self._encode_old(number)
-            if code not in _OF_CONNACK:
+            if code not in OF_CONNACK:
                 code = ReasonCode.UNSPECIFIED_ERROR
             return self._encode(ConnAck(code=code, properties=_explanation(reason)))
         if self.version is Version.V3:
@@ -407,7 +344,7 @@ class ConnectionMachine:
             reason: for people; empty for none.
         """
         self.packets_out += 1
-        if kind is PacketType.PUBACK and not code:
+        if kind is _PUBACK_TYPE and not code:
             self._incoming.discard(packet_id)
             return _PUBACK + packet_id.to_bytes(2)
         if kind is PacketType.PUBACK or (kind is PacketType.PUBREC and code.is_error):
@@ -417,6 +354,14 @@ class ConnectionMachine:
         if properties and len(data) > self._max_packet:
             data = encode_acknowledgement(MessageAnswer(kind, packet_id, code), self.version)
         return data
+
+    def acknowledge_run(self, packet_ids: list[int]) -> bytes:
+        """PUBACK for the publications of a run, all of which were taken."""
+        self.packets_out += len(packet_ids)
+        self._incoming.difference_update(packet_ids)
+        runs = compiled_runs()
+        assert runs is not None  # which has read them
+        return runs.write_acknowledgements(packet_ids)
 
     def pong(self) -> bytes:
         """The answer to PINGREQ."""
@@ -438,6 +383,48 @@ class ConnectionMachine:
             codes = [ReasonCode.UNSPECIFIED_ERROR if code.is_error else code for code in codes]
         return self._encode(SubAck(packet.packet_id, codes, properties))
 
+    def publication_form(self, topic: bytes, qos: int, *, retain: bool, properties: bytes) -> PublicationForm | None:
+        """What PUBLISH of a run have in common; None if the next one must be encoded by itself.
+
+        Args:
+            topic, qos, retain, properties: as of `encode_publication`.
+        """
+        first = 0x30 | qos << 1 | retain
+        named = len(topic).to_bytes(2) + topic
+        if self._reader.version is not _V5:
+            return PublicationForm(first, named, b"")
+        if self._max_own_aliases:
+            alias = self._own_aliases.get(topic, 0)
+            if alias:
+                named = b"\0\0"
+                properties += b"\x23" + alias.to_bytes(2)
+            elif len(self._own_aliases) < self._max_own_aliases:
+                return None
+        return PublicationForm(first, named, encode_variable(len(properties)) + properties)
+
+    def encode_run(
+        self, entries: list[Any], start: int, head: bytes, form: PublicationForm | None, packet_ids: list[int] | None
+    ) -> tuple[bytes, int]:
+        """PUBLISH for the messages of some entries, as far as they are alike and not too large; see `runs.c`.
+
+        Args:
+            entries, start: from which one on.
+            head: what their stored forms begin with.
+            form: of the packets; None if the next one must be encoded by itself.
+            packet_ids: of them; None with QoS 0.
+
+        Returns:
+            the packets, and their number.
+        """
+        runs = compiled_runs()
+        if runs is None or form is None:
+            return b"", 0
+        data, count = runs.write_publications(
+            entries, start, head, form.first, form.topic, form.properties, packet_ids, self._max_packet, _RUN_BYTES
+        )
+        self.packets_out += count
+        return data, count
+
     def encode_publication(
         self,
         topic: bytes,
@@ -457,7 +444,7 @@ class ConnectionMachine:
             properties: encoded, without their length; ignored in 3.1.1.
         """
         encoded, named, alias = b"", topic, 0
-        if self.version is Version.V5:
+        if self._reader.version is _V5:
             if self._max_own_aliases:
                 alias = self._own_aliases.get(topic, 0)
                 if alias:

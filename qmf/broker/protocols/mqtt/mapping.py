@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -16,11 +16,12 @@ import attrs
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.message import Message
 from qmf.broker.protocols.mqtt.codec.fields import encode_text
+from qmf.broker.protocols.mqtt.codec.packets import Publish
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty, Properties, encode_properties
 from qmf.broker.protocols.mqtt.codec.topics import topic_error
 from qmf.codec import amqp10
+from qmf.codec.message import DEFAULT_PRIORITY, Section, decode_message, encode_message, split_message
 from qmf.codec.message import Message as AmqpMessage
-from qmf.codec.message import Section, decode_message, encode_message, split_message
 from qmf.codec.types import Symbol, UInt8, UInt16
 from qmf.errors import DecodeError
 
@@ -35,6 +36,8 @@ QOS, RETAIN, FORMAT, USER = (
 #: Those of messages in the queue of a session: the filter of the one subscription that a retained message is for, the
 #: packet id with which one of QoS 2 was sent, and in the queue of a shared subscription to whom.
 RETAINED_FOR, PACKET_ID, SENT_TO = "x-opt-mqtt-retained-for", "x-opt-mqtt-packet-id", "x-opt-mqtt-sent-to"
+#: And a packet id for QoS 1, where the one that follows from its place in the queue was in use.
+KEPT_ID = "x-opt-mqtt-qos-1-packet-id"
 
 #: The longest sections that are remembered, and how many.
 _MAX_HEAD, _HEADS = 600, 2_000
@@ -59,8 +62,10 @@ class Content:
         retain: it was published to be retained.
         properties: of MQTT 5, encoded, without those that differ for each receiver.
         retained_for: filter of the one subscription that it is for; None for a message that was just published.
-        packet_id: with which it was sent before; None for none.
+        packet_id: with which it was sent with QoS 2 before; None for none.
         sent_to: id of the client that it was sent to, for a shared subscription; None for another one.
+        kept_id: packet id for QoS 1, where it is not that of the message's place in its queue; None for none.
+        delivered: it may have been delivered before the broker started, or has failed to be.
     """
 
     topic: bytes
@@ -71,6 +76,8 @@ class Content:
     retained_for: str | None = None
     packet_id: int | None = None
     sent_to: str | None = None
+    kept_id: int | None = None
+    delivered: bool = False
 
 
 # From MQTT
@@ -98,10 +105,7 @@ def to_message(
         retained_for: see `Content`.
     """
     expiry = properties.get(PacketProperty.MESSAGE_EXPIRY) if properties else None
-    if not properties and retained_for is None:
-        head = _plain_head(topic, qos, retain)
-    else:
-        head = _head(topic, qos, retain, properties, exchange, retained_for)
+    head = head_of(topic, qos, retain=retain, properties=properties, exchange=exchange, retained_for=retained_for)
     size = len(payload)
     body = _DATA8 + bytes((size,)) if size < 0x100 else _DATA32 + size.to_bytes(4)
     return Message(
@@ -114,6 +118,39 @@ def to_message(
         qos > 0,
         origin=origin,
     )
+
+
+def head_of(
+    topic: str,
+    qos: int,
+    *,
+    retain: bool,
+    properties: Properties,
+    exchange: str,
+    retained_for: str | None = None,
+) -> bytes:
+    """What the stored form of a publication begins with, before its payload; arguments as of `to_message`."""
+    if not properties and retained_for is None:
+        return _plain_head(topic, qos, retain)
+    return _head(topic, qos, retain, properties, exchange, retained_for)
+
+
+def run_messages(pattern: Publish, stored: Sequence[bytes], now: float, origin: ClientInfo | None) -> list[Message]:
+    """The messages of a run.
+
+    Args:
+        pattern: a publication whose like they are.
+        stored: their stored forms.
+        now, origin: as of `to_message`.
+    """
+    topic, properties, durable = pattern.topic, pattern.properties, pattern.qos > 0
+    expiry = properties.get(PacketProperty.MESSAGE_EXPIRY) if properties else None
+    expires = None if expiry is None else now + expiry
+    correlated = bool(properties) and PacketProperty.CORRELATION_DATA in properties
+    return [
+        Message(data, None, topic, None, expires, correlated, durable, DEFAULT_PRIORITY, None, origin)
+        for data in stored
+    ]
 
 
 def _head(topic: str, qos: int, retain: bool, properties: Properties, exchange: str, retained_for: str | None) -> bytes:
@@ -153,6 +190,11 @@ def _plain_head(topic: str, qos: int, retain: bool) -> bytes:
     return _head(topic, qos, retain, {}, "", None)
 
 
+def kept_id_annotation(packet_id: int) -> bytes:
+    """The annotations of a message that is sent with QoS 1 and a packet id that does not follow from its place."""
+    return amqp10.encode({Symbol(KEPT_ID): UInt16(packet_id)})
+
+
 def packet_id_annotation(packet_id: int, sent_to: str | None) -> bytes:
     """The annotations of a message that is about to be sent with QoS 2, as a map; arguments as of `Content`."""
     found: dict[Symbol, object] = {Symbol(PACKET_ID): UInt16(packet_id)}
@@ -184,16 +226,23 @@ def read_content(message: Message, exchange: str) -> tuple[Content, bytes]:
 class StoredContentReader:
     """Reads messages that come one after the other, most often with the same sections before the payload."""
 
-    __slots__ = ("_content", "_exchange", "_head")
+    __slots__ = ("_content", "_exchange", "_head", "_repeated")
 
     def __init__(self, exchange: str) -> None:
         """Read for clients of an exchange, as of `to_message`."""
         self._exchange = exchange
+        self._repeated = False
         self._head = b""
         self._content: Content | None = None
 
+    @property
+    def repeated(self) -> tuple[bytes, Content] | None:
+        """What the last two messages, at least, have before their payload, and what that is; None if they differ."""
+        return (self._head, self._content) if self._repeated and self._content is not None else None
+
     def read(self, message: Message) -> tuple[Content, bytes]:
         """As `read_content`."""
+        self._repeated = True
         data, head, content = message.data, self._head, self._content
         place = len(head)
         if content is not None and data.startswith(head) and len(data) > place + 5:
@@ -203,6 +252,7 @@ class StoredContentReader:
                     return content, data[place + 2 :]
             elif code == 0xB0 and place + 5 + int.from_bytes(data[place + 1 : place + 5]) == len(data):
                 return content, data[place + 5 :]
+        self._repeated = False
         content, payload = read_content(message, self._exchange)
         place = len(data) - len(payload) - (2 if len(payload) < 0x100 else 5)
         if data[place - 3 : place] == _DATA8[:3] and place < _MAX_HEAD:
@@ -243,7 +293,7 @@ def _content_of(fields: AmqpMessage, exchange: str) -> Content:
     if not isinstance(qos, int) or not 0 <= qos <= 2:
         qos = 1 if fields.durable else 0
     retained_for, packet_id = annotations.get(RETAINED_FOR), annotations.get(PACKET_ID)
-    sent_to = annotations.get(SENT_TO)
+    sent_to, kept_id = annotations.get(SENT_TO), annotations.get(KEPT_ID)
     try:
         properties = encode_properties(_properties(fields, annotations, exchange))
     except ValueError as error:
@@ -257,6 +307,8 @@ def _content_of(fields: AmqpMessage, exchange: str) -> Content:
         retained_for if isinstance(retained_for, str) else None,
         packet_id if isinstance(packet_id, int) else None,
         sent_to if isinstance(sent_to, str) else None,
+        kept_id if isinstance(kept_id, int) and 0 < kept_id <= 0xFFFF else None,
+        fields.delivery_count > 0,
     )
 
 

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
+import attrs
+
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
@@ -17,7 +19,8 @@ from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.publisher import Publisher
 from qmf.broker.operations.publishing import INGRESS_TIME, publish_message, reject
 from qmf.broker.protocols.mqtt.codec.packets import Publish
-from qmf.broker.protocols.mqtt.mapping import to_message
+from qmf.broker.protocols.mqtt.codec.runs import PublicationRun
+from qmf.broker.protocols.mqtt.mapping import head_of, run_messages, to_message
 from qmf.broker.protocols.mqtt.records import SessionRecords
 from qmf.broker.protocols.mqtt.retained import RetainedMessages
 from qmf.broker.protocols.mqtt.session import MqttSession
@@ -63,6 +66,7 @@ class PublishingEnd:
         retained: RetainedMessages,
         records: SessionRecords,
         on_published: OnPublished,
+        on_run_published: Callable[[list[int]], None],
     ) -> None:
         """Publish for a client that was let in.
 
@@ -72,6 +76,7 @@ class PublishingEnd:
             session, origin: of the client.
             retained, records: of the broker.
             on_published: sends the answers.
+            on_run_published: sends those of publications of QoS 1 that were taken together, by their packet ids.
         """
         self.transfers = 0
         self.exchange = exchange
@@ -82,6 +87,9 @@ class PublishingEnd:
         self._retained = retained
         self._records = records
         self._on_published = on_published
+        self._on_run_published = on_run_published
+        #: The last publication, which those of a run are like.
+        self._last: Publish | None = None
         self._answers: deque[_Answer] = deque()
 
     @property
@@ -129,6 +137,53 @@ class PublishingEnd:
                 together.append(packet)
         self._publish_together(together)
 
+    def prefix_of_run(self, packets: Sequence[Publish]) -> bytes | None:
+        """What the stored forms of publications like the last one begin with.
+
+        Args:
+            packets: that were published last.
+
+        Returns:
+            None if such are to come one by one: they are stored or retained, or clients send different ones.
+        """
+        before = self._last if len(packets) == 1 else packets[-2]
+        packet = self._last = packets[-1]
+        if (
+            before is None
+            or packet.topic != before.topic
+            or packet.properties != before.properties
+            or packet.retain
+            or packet.qos == 2
+            or (packet.qos and self._registry.recorder is not None)
+            or packet.topic.startswith(RESERVED)
+        ):
+            return None
+        return head_of(
+            packet.topic, packet.qos, retain=False, properties=packet.properties, exchange=self.exchange.name
+        )
+
+    def take_run(self, run: PublicationRun) -> None:
+        """Publish what is like the last publication, of which nothing is stored, and have it answered."""
+        pattern, count = self._last, len(run.messages)
+        assert pattern is not None
+        self.transfers += count
+        messages = run_messages(pattern, run.messages, self._registry.clock(), self._origin)
+        if self._registry.timestamps:
+            messages = [self._with_time(message) for message in messages]
+        try:
+            refused = self._publisher.publish_all(self.exchange, messages)
+        except OperationRefused as error:
+            refusal = reject(self._registry, error, count)
+            for packet_id in run.packet_ids:
+                self._answer_at_once(attrs.evolve(pattern, packet_id=packet_id), refusal)
+            return
+        if run.packet_ids and not refused and not self._answers:
+            self._on_run_published(run.packet_ids)
+            return
+        for place, packet_id in enumerate(run.packet_ids):
+            reason = Refusal(Reason.FULL, refused[place]) if place in refused else None
+            self._answer_at_once(attrs.evolve(pattern, packet_id=packet_id), reason)
+
     def message_of(self, packet: Publish) -> Message:
         """The stored form of a publication."""
         message = to_message(
@@ -141,9 +196,11 @@ class PublishingEnd:
             now=self._registry.clock(),
             origin=self._origin,
         )
-        if self._registry.timestamps:
-            message = message.with_annotation(INGRESS_TIME, time.time_ns())
-            message.origin = self._origin
+        return self._with_time(message) if self._registry.timestamps else message
+
+    def _with_time(self, message: Message) -> Message:
+        message = message.with_annotation(INGRESS_TIME, time.time_ns())
+        message.origin = self._origin
         return message
 
     def _publish_together(self, packets: Sequence[Publish]) -> None:

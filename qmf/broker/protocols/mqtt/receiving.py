@@ -11,14 +11,12 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observed_clients import TransactionCounts
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.protocols.mqtt.machine import ConnectionMachine
-from qmf.broker.protocols.mqtt.mapping import StoredContentReader, UnmappableError
-from qmf.broker.protocols.mqtt.session import MqttSession, QueuedMessage, seconds_left
+from qmf.broker.protocols.mqtt.mapping import Content, StoredContentReader, UnmappableError, kept_id_annotation
+from qmf.broker.protocols.mqtt.session import MAX_UNDER_WAY, MqttSession, QueuedMessage, packet_id_at, seconds_left
 from qmf.broker.protocols.mqtt.subscriptions import NO_TERMS, MqttSubscription, SubscriptionTerms, terms_of
 
 log = logging.getLogger("qmf.broker")
 
-#: Messages of QoS 1 and 2 that are under way to a client at most, whatever it allows.
-MAX_UNDER_WAY = 1_000
 #: Messages that are taken from a queue in one go, where nothing limits them.
 _TOGETHER = 256
 
@@ -137,13 +135,38 @@ class QueueConsumer:
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
         """See `Consumer`."""
-        now, sent = self._client.clock(), 0
-        for entry in entries:
-            if not self._client.has_room:
-                break
-            self._send(entry, now)
+        client, now, sent = self._client, self._client.clock(), 0
+        while sent < len(entries) and client.has_room:
+            if count := self._send_run(entries, sent):
+                sent += count
+                continue
+            self._send(entries[sent], now)
             sent += 1
         return sent
+
+    def _send_run(self, entries: Sequence[Entry], start: int) -> int:
+        """Send messages that are like the last one, from one on; how many, which may be none."""
+        repeated = self._reader.repeated
+        if repeated is None or len(entries) - start < 2 or type(entries) is not list:
+            return 0
+        head, content = repeated
+        terms = self._terms_of(content.name, content.retained_for)
+        qos = content.qos if content.qos < terms.qos else terms.qos
+        packet_ids = self._ids_of_run(entries[start : start + _TOGETHER], content, qos)
+        if packet_ids is None:
+            return 0
+        machine = self._client.machine
+        properties = content.properties + terms.identifiers
+        retain = content.retain and terms.retain
+        form = machine.publication_form(content.topic, qos, retain=retain, properties=properties)
+        data, count = machine.encode_run(entries, start, head, form, packet_ids or None)
+        if count:
+            self.transfers += count
+            self._client.write(data)
+        if count and packet_ids:
+            items = [QueuedMessage(self._queue, entry, self.shared) for entry in entries[start : start + count]]
+            self._session.sent.add_all(packet_ids[:count], items)
+        return count
 
     def _send(self, entry: Entry, now: float) -> None:
         """Send a message with the QoS that both ends have, unless it is for none of the subscriptions any more."""
@@ -163,23 +186,64 @@ class QueueConsumer:
         packet_id = None
         if qos:
             message = QueuedMessage(self._queue, entry, self.shared)
-            packet_id = session.sent.add(message, qos)
-            if qos == 2 and session.durable:
-                client.record_later(message, packet_id)
-                return
-        retain = content.retained_for is not None or (content.retain and terms.retain)
-        properties = content.properties + terms.identifiers
-        if (left := seconds_left(entry.message, now)) is not None:
-            properties += b"\x02" + left.to_bytes(4)
-        data = client.machine.encode_publication(
-            content.topic, payload, qos, packet_id, retain=retain, properties=properties
-        )
+            packet_id = session.sent.add(message, qos, self._preferred_id(entry, content))
+            if session.durable:
+                if qos == 2:
+                    client.record_later(message, packet_id)
+                    return
+                self._keep_id(entry, packet_id, content.kept_id)
+        duplicate = qos == 1 and self._may_be_sent(entry, content)
+        data = self._encode(entry, content, payload, terms, qos, packet_id, now, duplicate=duplicate)
         if data:
             client.write(data)
         if not qos or not data:  # it is larger than the client takes
             if packet_id is not None:
                 session.sent.forget(packet_id)
             self._finish(entry)
+
+    def _encode(
+        self,
+        entry: Entry,
+        content: Content,
+        payload: bytes,
+        terms: SubscriptionTerms,
+        qos: int,
+        packet_id: int | None,
+        now: float,
+        *,
+        duplicate: bool,
+    ) -> bytes:
+        """The packet of a message; no bytes if it is larger than the client takes."""
+        retain = content.retained_for is not None or (content.retain and terms.retain)
+        properties = content.properties + terms.identifiers
+        if (left := seconds_left(entry.message, now)) is not None:
+            properties += b"\x02" + left.to_bytes(4)
+        return self._client.machine.encode_publication(
+            content.topic, payload, qos, packet_id, retain=retain, duplicate=duplicate, properties=properties
+        )
+
+    def _preferred_id(self, entry: Entry, content: Content) -> int | None:
+        """The packet id that a message has had before a restart, if it was under way then; None for any."""
+        if self.shared is not None:
+            return None
+        return packet_id_at(entry.position) if content.kept_id is None else content.kept_id
+
+    def _keep_id(self, entry: Entry, packet_id: int, kept_id: int | None) -> None:
+        """Store a packet id that does not follow from the message's place, which it may not have after a restart.
+
+        The message is sent at once: those behind it must not be sent before it.
+        """
+        follows = packet_id == packet_id_at(entry.position) and entry.message.deliver_at is None
+        if self.shared is None and packet_id != kept_id and (not follows or kept_id is not None):
+            self._client.finish_later(lambda: self._annotate(entry, packet_id))
+
+    def _annotate(self, entry: Entry, packet_id: int) -> None:
+        if not self._queue.contents.annotate(entry, kept_id_annotation(packet_id)):
+            log.warning("queue %s has no room for a packet id: after a kill, a message may have another one", self.name)
+
+    def _may_be_sent(self, entry: Entry, content: Content) -> bool:
+        """True if the client may have a message from before the broker started."""
+        return self.shared is None and content.delivered and entry.position <= self._session.sent_before
 
     def send_again(self, entry: Entry, qos: int, packet_id: int, *, duplicate: bool) -> bool:
         """Send a message with a packet id that it has.
@@ -198,16 +262,27 @@ class QueueConsumer:
             self._warn(error)
             return False
         terms = self._terms_of(content.name, content.retained_for)
-        retain = content.retained_for is not None or (content.retain and terms.retain)
-        properties = content.properties + terms.identifiers
-        if (left := seconds_left(entry.message, client.clock())) is not None:
-            properties += b"\x02" + left.to_bytes(4)
-        data = client.machine.encode_publication(
-            content.topic, payload, qos, packet_id, retain=retain, duplicate=duplicate, properties=properties
-        )
+        now = client.clock()
+        data = self._encode(entry, content, payload, terms, qos, packet_id, now, duplicate=duplicate)
         if data:
             client.write(data)
         return bool(data)
+
+    def _ids_of_run(self, entries: Sequence[Entry], content: Content, qos: int) -> list[int] | None:
+        """Packet ids for messages that are alike, none of QoS 0; None if each is to be looked at."""
+        sent = self._session.sent
+        if content.retained_for is not None or not 0 <= qos <= 1:
+            return None
+        if not qos:
+            return [] if self.presettled else None
+        if self.shared is not None:
+            return sent.free_ids(len(entries))
+        if content.kept_id is not None or self._may_be_sent(entries[0], content):
+            return None
+        if self._session.durable and any(entry.message.deliver_at is not None for entry in entries):
+            return None
+        packet_ids = [packet_id_at(entry.position) for entry in entries]
+        return packet_ids if sent.are_free(packet_ids) else None
 
     def _terms_of(self, topic: str, retained_for: str | None) -> SubscriptionTerms:
         if self.shared is not None:

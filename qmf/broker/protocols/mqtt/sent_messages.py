@@ -13,7 +13,7 @@ the same message.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from qmf._state_table import StateTable
@@ -44,6 +44,8 @@ class SentMessageTrigger(enum.Enum):
 
 
 _S, _T = SentMessageState, SentMessageTrigger
+#: Read for each message: a member of an enumeration takes several times as long to find.
+_SENT, _PUBACK, _DONE = _S.SENT, _T.PUBACK, _S.DONE
 
 SENT_TABLE: StateTable[SentMessageState, SentMessageTrigger, SentMessageState] = StateTable(
     "a message",
@@ -91,17 +93,48 @@ class SentMessages(Generic[T]):
         """What is under way to the client, by packet id, in its order."""
         return iter(list(self._outgoing.items()))
 
-    def add(self, item: T, qos: int) -> int:
-        """A message is sent; gives its packet id, which no other one has. There are fewer than 65,535 messages."""
+    def add(self, item: T, qos: int, preferred: int | None = None) -> int:
+        """A message is sent; gives its packet id, which no other one has. There are fewer than 65,535 messages.
+
+        Args:
+            item: the message.
+            qos: 1 or 2.
+            preferred: packet id that it has if no other message has it; None for any.
+        """
         outgoing = self._outgoing
-        packet_id = self._last_id
-        while True:
-            packet_id = packet_id + 1 if packet_id < MAX_PACKET_ID else 1
-            if packet_id not in outgoing:
-                break
-        self._last_id = packet_id
+        packet_id = preferred
+        if packet_id is None or packet_id in outgoing:
+            packet_id = self._last_id
+            while True:
+                packet_id = packet_id + 1 if packet_id < MAX_PACKET_ID else 1
+                if packet_id not in outgoing:
+                    break
+            self._last_id = packet_id
         outgoing[packet_id] = SentMessage(item, _S.SENT if qos == 1 else _S.SENT_ONCE)
         return packet_id
+
+    def free_ids(self, count: int) -> list[int]:
+        """Packet ids that no message has, in their order; as of `add`."""
+        first = self._last_id + 1
+        if first + count <= MAX_PACKET_ID + 1:
+            ids = list(range(first, first + count))
+            if self._outgoing.keys().isdisjoint(ids):
+                return ids
+        outgoing, found, packet_id = self._outgoing, list[int](), self._last_id
+        while len(found) < count:
+            packet_id = packet_id + 1 if packet_id < MAX_PACKET_ID else 1
+            if packet_id not in outgoing:
+                found.append(packet_id)
+        return found
+
+    def are_free(self, packet_ids: Sequence[int]) -> bool:
+        """True if no message has one of these packet ids, and none is there twice."""
+        return len(set(packet_ids)) == len(packet_ids) and self._outgoing.keys().isdisjoint(packet_ids)
+
+    def add_all(self, packet_ids: Sequence[int], items: Iterable[T]) -> None:
+        """Messages with QoS 1 are sent with some packet ids, which are free."""
+        self._outgoing.update(zip(packet_ids, [SentMessage(item, _SENT) for item in items], strict=True))
+        self._last_id = packet_ids[-1]
 
     def restore(self, packet_id: int, item: T | None) -> None:
         """A message with QoS 2 had this packet id before the broker started; None for one that was released."""
@@ -124,9 +157,9 @@ class SentMessages(Generic[T]):
         delivery = self._outgoing.get(packet_id)
         if delivery is None:
             return None
-        if delivery.state is _S.SENT and trigger is _T.PUBACK:  # as the table says, and most often
+        if delivery.state is _SENT and trigger is _PUBACK:  # as the table says, and most often
             del self._outgoing[packet_id]
-            return delivery.item, _S.DONE
+            return delivery.item, _DONE
         delivery.state = state = SENT_TABLE.next(delivery.state, trigger)
         item, delivery.item = delivery.item, None
         if state is _S.DONE:

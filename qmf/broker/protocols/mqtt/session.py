@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import attrs
 
@@ -25,6 +26,8 @@ from qmf.broker.protocols.mqtt.sent_messages import MAX_PACKET_ID, SentMessages,
 from qmf.broker.protocols.mqtt.subscriptions import MqttSubscription, SessionSubscriptions
 from qmf.broker.protocols.mqtt.will import PendingWill
 
+#: Messages of QoS 1 and 2 that are under way to a client at most, whatever it allows.
+MAX_UNDER_WAY = 1_000
 #: Kept for ever.
 FOR_EVER = 0xFFFFFFFF
 
@@ -85,6 +88,7 @@ class MqttSession:
         will: published when the session ends, or its delay; None for nothing.
         timers: until the session, or the delay of its will, ends.
         ended: it must not be used any more.
+        sent_before: place in its queue up to which messages may have been sent before the broker started.
     """
 
     def __init__(
@@ -115,6 +119,7 @@ class MqttSession:
         self.will: PendingWill | None = None
         self.timers: list[asyncio.TimerHandle] = []
         self.ended = False
+        self.sent_before = 0
         self._operations = operations
         self._registry = operations.registry
         self._records = records
@@ -194,8 +199,10 @@ class MqttSession:
             self._shared.join(shared_name(subscription), self)
 
     def restore_queue(self, queue: Queue) -> None:
-        """The queue of an earlier run; messages that were sent from it with QoS 2 keep their packet ids."""
+        """The queue of an earlier run; messages that were sent from it keep their packet ids."""
         self.queue = queue
+        first = list(islice(queue.contents.order, MAX_UNDER_WAY))
+        self.sent_before = first[-1].position if first else 0
         self._filter_own()
         for entry, content in sent_entries(queue):
             if content is None or not self.restore_sent(queue, entry, content.packet_id, None):
@@ -310,6 +317,15 @@ def sent_entries(queue: Queue) -> Iterator[tuple[Entry, Content | None]]:
         except UnmappableError:
             content = None
         yield entry, content
+
+
+def packet_id_at(position: int) -> int:
+    """Packet id of a message at a place in the queue of its session.
+
+    Places are kept over a restart of the broker, so that messages under way have their packet ids then without a write
+    for each. Such messages are close together: hardly ever do two of them have the same one.
+    """
+    return (position - 1) % MAX_PACKET_ID + 1
 
 
 def shared_name(subscription: MqttSubscription) -> str:

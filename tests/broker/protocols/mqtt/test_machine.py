@@ -27,7 +27,8 @@ from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.reading import PacketReader
 from qmf.broker.protocols.mqtt.codec.values import MqttError, PacketType, ReasonCode, Version
 from qmf.broker.protocols.mqtt.codec.writing import encode_packet
-from qmf.broker.protocols.mqtt.machine import MQTT_TABLE, ConnectionMachine, MqttState
+from qmf.broker.protocols.mqtt.connection_state import MQTT_TABLE, MqttState
+from qmf.broker.protocols.mqtt.machine import ConnectionMachine
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.errors import CallerError
 

@@ -23,7 +23,8 @@ from qmf.broker.protocols.mqtt.codec.packets import (
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.reading import PacketReader
 from qmf.broker.protocols.mqtt.codec.values import MqttError, PacketType, ReasonCode, Version
-from qmf.broker.protocols.mqtt.machine import ConnectionMachine, MqttState
+from qmf.broker.protocols.mqtt.connection_state import MqttState
+from qmf.broker.protocols.mqtt.machine import ConnectionMachine
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.mqtt.reasons import LOGIN_CODES, REASONS
 

@@ -17,6 +17,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.protocols.mqtt.codec.packets import MessageAnswer, Publish, Will
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.values import PacketType, ReasonCode, Version
+from qmf.broker.protocols.mqtt.sent_messages import MAX_PACKET_ID
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import Section, encode_message
 from qmf.codec.types import UInt8, UInt32
@@ -241,6 +242,65 @@ async def test_packet_ids_of_qos_2_survive_a_restart(tmp_path: Path) -> None:
         again = [await client.publication(), await client.publication()]
         assert [(each.payload, each.packet_id) for each in again] == [
             (each.payload, each.packet_id) for each in sent[1:]
+        ]
+        assert await client.nothing_waits()
+
+
+async def test_packet_ids_of_qos_1_survive_a_restart(tmp_path: Path) -> None:
+    """Also where messages before them have gone, some are sent the first time, and QoS 2 is in between."""
+    folder, later = tmp_path / "kept", tmp_path / "copy"
+    properties = {_P.RECEIVE_MAXIMUM: 6}
+    async with mqtt_broker(data_dir=folder) as broker:
+        client = await connect(broker, expiry=1000, properties=properties)
+        await client.subscribe("a", qos=2)
+        other = await connect(broker, "other")
+        for number in range(9):
+            await other.publish("a", str(number).encode(), 2 if number in (3, 6) else 1)
+        sent = [await client.publication() for _ in range(6)]
+        for packet in (sent[0], sent[2], sent[4]):
+            client.acknowledge(packet)
+        sent += [await client.publication() for _ in range(3)]
+        assert [packet.duplicate for packet in sent] == [False] * 9
+        await other.publish("a", b"9", 1)
+        shutil.copytree(folder, later)  # what a kill would leave at this moment
+    async with mqtt_broker(data_dir=later) as broker:
+        client = await connect(broker, clean=False, expiry=1000, properties=properties)
+        again = [await client.publication() for _ in range(6)]
+        wanted = {
+            packet.payload: (packet.packet_id, True) for packet in sent if packet.payload not in (b"0", b"2", b"4")
+        }
+        assert {packet.payload: (packet.packet_id, packet.duplicate) for packet in again} == wanted
+        assert [packet.payload for packet in again if packet.qos == 1] == [b"1", b"5", b"7", b"8"]
+        assert await client.nothing_waits()
+        client.acknowledge(again[-1])
+        new = await client.publication()
+        assert new.payload == b"9"
+        assert new.packet_id not in {packet.packet_id for packet in sent}
+
+
+async def test_a_packet_id_that_is_in_use_is_kept_elsewhere(tmp_path: Path) -> None:
+    """A client that never acknowledges a message has its packet id in use when it would be due again."""
+    folder, later = tmp_path / "kept", tmp_path / "copy"
+    async with mqtt_broker(data_dir=folder) as broker:
+        client = await connect(broker, expiry=1000)
+        await client.subscribe("a", qos=1)
+        other = await connect(broker, "other")
+        await other.publish("a", b"first", 1)
+        sent = [await client.publication()]
+        queue = broker.registry.queue("mqtt/client")
+        assert queue is not None
+        queue.contents.position = MAX_PACKET_ID
+        for number in range(3):
+            await other.publish("a", str(number).encode(), 1)
+            sent.append(await client.publication())
+        assert len({packet.packet_id for packet in sent}) == 4
+        assert await other.publish("b", b"", 1) == 0  # what was changed before is stored as well
+        shutil.copytree(folder, later)
+    async with mqtt_broker(data_dir=later) as broker:
+        client = await connect(broker, clean=False, expiry=1000)
+        again = [await client.publication() for _ in range(4)]
+        assert [(packet.payload, packet.packet_id) for packet in again] == [
+            (packet.payload, packet.packet_id) for packet in sent
         ]
         assert await client.nothing_waits()
 

@@ -22,6 +22,7 @@ from qmf.broker.protocols.mqtt.codec.packets import (
     Will,
 )
 from qmf.broker.protocols.mqtt.codec.properties import NO_PROPERTIES, WILL, Properties, read_properties
+from qmf.broker.protocols.mqtt.codec.runs import AcknowledgementRun, PublicationForm, PublicationRun, compiled_runs
 from qmf.broker.protocols.mqtt.codec.topics import filter_error, topic_error
 from qmf.broker.protocols.mqtt.codec.values import (
     MAX_LENGTH,
@@ -93,6 +94,12 @@ class PacketReader:
         #: Bytes that are not read yet, and how many there must be for the next step.
         self._size = 0
         self._needed = 2
+        self._runs = compiled_runs()
+        #: What a run of publications has in common, and what its stored messages begin with; None to read one by one.
+        self._form: PublicationForm | None = None
+        self._prefix = b""
+        #: Where the last publication lies in the buffer.
+        self._last = (0, 0)
 
     @property
     def waiting(self) -> int:
@@ -103,6 +110,58 @@ class PacketReader:
         """Take bytes from the connection."""
         self._parts.append(bytes(data))
         self._size += len(data)
+
+    def expect_run(self, packet: Publish, prefix: bytes) -> None:
+        """Publications that follow, and are like one that was read last, are to be read as runs.
+
+        Args:
+            packet: it.
+            prefix: what the stored forms of its like begin with.
+        """
+        start, end = self._last
+        content = self._buffer[start:end]
+        if self._runs is None or not content:
+            return
+        place = 1
+        while content[place] > 0x7F:
+            place += 1
+        topic = place + 1
+        behind = topic + 2 + int.from_bytes(content[topic : topic + 2])
+        properties = content[behind + (2 if packet.qos else 0) : len(content) - len(packet.payload)]
+        self._form = PublicationForm(content[0], content[topic:behind], properties)
+        self._prefix = prefix
+
+    def next_run(self, most: int) -> PublicationRun | AcknowledgementRun | None:
+        """Packets that come next, if they are a run; None if they have to be read one by one.
+
+        Args:
+            most: publications at most.
+        """
+        runs = self._runs
+        if runs is None or self._size < self._needed:
+            return None
+        if self._parts:
+            self._join()
+        buffer, position, form = self._buffer, self._position, self._form
+        found: PublicationRun | AcknowledgementRun
+        if form is not None and buffer[position] == form.first:
+            messages, packet_ids, end = runs.read_publications(
+                buffer, position, form.first, form.topic, form.properties, self._prefix, most, self.max_size
+            )
+            if not messages:
+                return None
+            found = PublicationRun(messages, packet_ids)
+        elif buffer[position] == _PUBACK:
+            packet_ids, end = runs.read_acknowledgements(buffer, position)
+            if not packet_ids:
+                return None
+            found = AcknowledgementRun(packet_ids)
+        else:
+            return None
+        self._size -= end - position
+        self._position = end
+        self._needed = 2
+        return found
 
     def next_packet(self) -> Packet | None:
         """The next packet; None until there are more bytes.
@@ -134,6 +193,7 @@ class PacketReader:
         self._needed = 2
         self._position = end
         if first >> 4 == 3:
+            self._last, self._form = (position, end), None
             return _publish(first, buffer[start:end], self.version)
         if length == 2 and (answer := _SHORT_ANSWERS.get(first)) is not None:
             packet_id = buffer[start] << 8 | buffer[start + 1]
@@ -190,6 +250,8 @@ class PacketReader:
 
 
 _ACKNOWLEDGEMENTS = frozenset({PacketType.PUBACK, PacketType.PUBREC, PacketType.PUBREL, PacketType.PUBCOMP})
+#: The first byte of PUBACK.
+_PUBACK = 0x40
 #: Answers to messages by their first byte, which have two bytes nearly always.
 _SHORT_ANSWERS = {
     0x40: PacketType.PUBACK,
