@@ -38,6 +38,7 @@ async def test_a_will_is_published_after_a_kill(tmp_path: Path) -> None:
         await connect(broker, "without", will=Will("wills/2", b"lost", 2, retain=True))
         left = await connect(broker, "left", expiry=1000, will=Will("wills/3", b"no"))
         await left.disconnect()
+        await watcher.subscribe("x")  # is answered when all that was changed before is on the disk
         shutil.copytree(folder, later)  # what a kill would leave at this moment
     async with mqtt_broker(data_dir=later) as broker:
         watcher = await connect(broker, "watcher", clean=False, expiry=1000)
