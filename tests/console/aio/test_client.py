@@ -114,6 +114,16 @@ async def test_a_broker_that_accepts_no_message_is_no_connection(
     assert not bus.connected
 
 
+def test_a_client_can_be_made_before_there_is_a_loop(exchange: MemoryExchange) -> None:
+    client = Client(MemoryBus(exchange))
+
+    async def use() -> int:
+        async with client:
+            return len(await client.packages())
+
+    assert asyncio.run(use()) == 0
+
+
 async def test_a_client_is_opened_once(make_client: MakeClient) -> None:
     client, _ = await make_client()
     with pytest.raises(CallerError, match="opened once"):

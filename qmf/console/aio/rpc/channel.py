@@ -113,7 +113,8 @@ class RpcChannel:
         self._v1_refusal: LinkError | None = None
         self._one_at_a_time = asyncio.Lock()
         self._reason = "not opened yet"
-        self._loop = asyncio.get_running_loop()
+        #: The one that runs, which it need not when this is made.
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- the connection
 
@@ -127,6 +128,7 @@ class RpcChannel:
         Raises:
             NetworkError: the broker refused the QMFv2 address, or there is no connection.
         """
+        self._loop = asyncio.get_running_loop()
         self._replies.append(await self._bus.subscribe_data(Binding(self._topic, self.reply_key), deliver_data))
         await self.open_v1(deliver)
 
@@ -314,7 +316,7 @@ class RpcChannel:
 
     def _begin(self, words: str | Callable[[], str], agent: str, timeout: float) -> Request:
         """A request that is waited for until `_leave`."""
-        loop = self._loop
+        loop = self._loop or asyncio.get_running_loop()
         deadline = loop.time() + timeout
         number = self._next_id
         request = Request(number, words, agent, timeout, deadline, loop.create_future())

@@ -269,7 +269,7 @@ def values(parts: list[MethodResponse]) -> list[object]:
 
 
 @pytest.fixture
-async def rpc() -> RpcChannel:
+def rpc() -> RpcChannel:
     return RpcChannel(FakeBus(), "default")
 
 
