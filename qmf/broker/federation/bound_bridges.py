@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from qmf.broker.federation.bridges import PullBridge
 from qmf.broker.federation.dynamic_bindings import PeerBinding, needed_bindings
@@ -18,7 +18,6 @@ from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.peer_bindings import BIND, UNBIND, peer_path
 from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.network_connection import NetworkConnection
-from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Terminus
 
 log = logging.getLogger("qmf.broker.federation")
@@ -37,7 +36,6 @@ class BoundBridge(PullBridge):
         """Make a route; arguments as of `PullBridge`."""
         super().__init__(bridge, link, services)
         self._id = broker_id(services.container)
-        self._agent: PeerAgent | None = None
         #: What the other broker was asked to bind, by key and origin, and what it has refused.
         self._bound: dict[tuple[str, str], PeerBinding] = {}
         self._refused: dict[tuple[str, str], str] = {}
@@ -100,9 +98,6 @@ class BoundBridge(PullBridge):
     def lose(self, failure: NetworkFailure) -> None:
         """See `ConnectionOwner`."""
         self._stop_following()
-        if self._agent is not None:
-            self._agent.lose(failure)
-            self._agent = None
         super().lose(failure)
 
     def remove(self) -> None:
@@ -115,17 +110,9 @@ class BoundBridge(PullBridge):
         self._stop_following()
         await super().close()
 
-    def _ask_agent(self, link: Link) -> bool:
-        """See `IncomingBrokerLink`: its queue at the other broker is known."""
-        if self._agent is not None:
-            self._tasks.spawn(self._read_depth(self._agent, link))
-        return self._agent is not None
-
-    async def _read_depth(self, agent: PeerAgent, link: Link) -> None:
-        try:
-            link.available = await agent.depth_of(self.queue_name)
-        except (PeerRefusal, NetworkFailure) as error:
-            log.debug("%s: what waits at the source is not known: %s", self._who, error)
+    def source_queues(self) -> Sequence[str]:
+        """See `IncomingBrokerLink`: this broker has made it."""
+        return (self.queue_name,)
 
     async def _clean_up(self, network: NetworkConnection) -> None:  # noqa: ARG002  # the agent is on it
         if self._agent is None or self.bridge.queue:

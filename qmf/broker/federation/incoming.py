@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from operator import methodcaller
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import attrs
 
@@ -14,7 +15,7 @@ from qmf.broker.federation.definitions import Domain, LinkDefinition
 from qmf.broker.federation.local_nodes import NodeUnusable, open_target
 from qmf.broker.federation.peer_connector import LinkFailed, LinkServices
 from qmf.broker.federation.peer_links import KEPT_FOR, BrokerLink
-from qmf.broker.federation.peer_nodes import remote_source
+from qmf.broker.federation.peer_nodes import QPIDD, remote_source
 from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.repeated_messages import RepeatedMessages
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
@@ -30,6 +31,7 @@ from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW
 from qmf.broker.protocols.amqp.remembering import AmqpMemory, RememberingIncomingLink
 from qmf.broker.protocols.amqp.tagged import window_of
 from qmf.broker.refusal import Reason, Refusal
+from qmf.bus.client.failures import NetworkFailure
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
@@ -37,6 +39,11 @@ from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError
+
+if TYPE_CHECKING:
+    from qmf.broker.federation.peer_agent import PeerAgent
+
+log = logging.getLogger("qmf.broker.federation")
 
 #: Seconds that the other broker has to say what waits at a source.
 ANSWER_TIMEOUT = 5.0
@@ -175,6 +182,9 @@ class IncomingBrokerLink(BrokerLink):
         self._asked: tuple[float, int] | None = None
         #: The other broker does not answer flows.
         self._silent = False
+        #: Its agent, where that is asked instead; and a connection on which it does not answer.
+        self._agent: PeerAgent | None = None
+        self._unasked: NetworkConnection | None = None
 
     def check(self) -> None:
         """See `BrokerLink`."""
@@ -218,13 +228,48 @@ class IncomingBrokerLink(BrokerLink):
                 network.transport.flush_soon()
         return RouteMeasure(self.lag.waiting, self.lag.behind(now, self.transfers))
 
-    def _ask_agent(self, link: Link) -> bool:  # noqa: ARG002  # of a link without an agent
+    def _ask_agent(self, link: Link) -> bool:
         """Ask the agent of the other broker what waits at the source; its answer is `Link.available`.
 
         Returns:
-            False if there is none.
+            False if there is none, or it has not answered on this connection.
         """
-        return False
+        network = self._network
+        if network is None or network.peer.product != QPIDD or network is self._unasked:
+            return False
+        self._tasks.spawn(self._read_depth(network, link))
+        return True
+
+    async def _read_depth(self, network: NetworkConnection, link: Link) -> None:
+        # The protocol of agents takes long to import, and most links never need it.
+        from qmf.broker.federation.peer_agent import PeerAgent, PeerRefusal
+
+        try:
+            if self._agent is None:
+                self._agent = PeerAgent(network)
+                await self._agent.open()
+            for queue in self.source_queues():
+                if (depth := await self._agent.depth_of(queue)) is not None:
+                    link.available = depth
+                    return
+            reason = "it has no such queue"
+        except (PeerRefusal, NetworkFailure) as error:
+            reason = str(error)
+        self._unasked = network
+        log.info("%s: what waits at the source is not known: %s", self._who, reason)
+
+    def source_queues(self) -> Sequence[str]:
+        """Names that the queue may have in which messages wait at a qpidd: that of an exchange has one by the link."""
+        definition = self.definition
+        subscription = f"{definition.container}_{definition.name}"
+        return (subscription,) if definition.peer_type == "topic" else (definition.source, subscription)
+
+    def lose(self, failure: NetworkFailure) -> None:
+        """See `ConnectionOwner`."""
+        agent, self._agent = self._agent, None
+        if agent is not None:
+            agent.lose(failure)
+        super().lose(failure)
 
     def _open_target(self) -> tuple[Publisher, Node | None]:
         definition = self.definition

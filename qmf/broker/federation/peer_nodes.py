@@ -10,7 +10,7 @@ from qmf.broker.federation.definitions import LinkDefinition
 from qmf.broker.federation.local_nodes import NodeUnusable, filters_of, has_wildcards
 from qmf.bus.engine.values import Durability, ExpiryPolicy, Filter, Terminus
 
-ARTEMIS, RABBITMQ = "apache-activemq-artemis", "RabbitMQ"
+ARTEMIS, RABBITMQ, QPIDD = "apache-activemq-artemis", "RabbitMQ", "qpid-cpp"
 
 _JMS_SELECTOR = ("jms-selector", "apache.org:selector-filter:string")
 

@@ -97,17 +97,26 @@ async def test_a_dynamic_route_from_qpidd_follows_the_bindings(durable: bool) ->
             continue
 
 
-async def test_what_waits_at_qpidd_for_a_dynamic_route(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["dynamic", "static", "queue"])
+async def test_what_waits_at_qpidd_for_a_route(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not answer flows: its agent is asked."""
     monkeypatch.setattr(incoming, "ANSWER_TIMEOUT", 0.1)
-    async with ours_and_qpidd() as (here, _, _, name):
+    async with ours_and_qpidd() as (here, it, _, name):
+        queue = f"{name}.q"
+        await it.create("queue", queue, {}, True)
         here.bind(name, "q", "#")
-        route = unique("dynamic")
-        add(here, route, src=name, dest=name, dynamic=True)
+        properties: dict[str, dict[str, object]] = {
+            "dynamic": {"src": name, "dynamic": True},
+            "static": {"src": name, "key": "#"},
+            "queue": {"src": queue, "srcIsQueue": True},
+        }
+        route = unique(kind)
+        add(here, route, dest=name, **properties[kind])
         bridge = await here.up(route)
         bridge.on_deliveries = lambda batch: None  # type: ignore[method-assign]
         bridge.on_delivery = lambda delivery: None  # type: ignore[method-assign]
-        await send(URL, f"{name}/k", *map(str, range(600)))
+        await send(URL, queue if kind == "queue" else f"{name}/k", *map(str, range(600)))
         await until(lambda: bridge.measure().waiting, "its agent has answered")
         assert bridge.measure().waiting == 600  # as qpidd counts, with what is on its way
         here.operations.delete_route_link(BROKER, "qpidd")
+        await it.delete("queue", queue, {})
