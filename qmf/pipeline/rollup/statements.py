@@ -25,9 +25,11 @@ from qmf.schema import Style
 
 #: Bits of the number of a row in its run; the number of the run is above them.
 _SEQ_BITS = 40
-_BY_TIME = "_ts_ns, _arrival"
+_BY_TIME = "_ts_ns"
 _BY_ARRIVAL = "_arrival"
 _GROUP = "_series, _window"
+#: What tells two lifetimes of an object apart, without its end.
+_LIFE_NAMES = ("epoch", "created")
 
 
 @attrs.frozen
@@ -43,6 +45,7 @@ class ClassSamples:
         sparse: numbers of the members that some samples lack.
         large: some whole number needs more than 64 bits.
         steady: the samples of an object have one epoch and one time of creation, and none of them is its end.
+        ties: some samples of an object have the same time; they count in the order of their arrival.
     """
 
     source: str
@@ -53,6 +56,7 @@ class ClassSamples:
     sparse: Collection[int] = ()
     large: bool = False
     steady: bool = False
+    ties: bool = False
 
     def column(self, name: str) -> str:
         """The name of a column in the statements: names of classes may be any, and differ by their case only."""
@@ -111,15 +115,30 @@ def steady(keys_table: str) -> str:
 def windows(samples: ClassSamples) -> str:
     """A row per object and window."""
     columns = [_GROUP, *_ends(samples), *(f"bool_or(_back{at}) as back{at}" for at in samples.clocks)]
+    # Two keys make the sort a tenth dearer, so that the second one is there where it is needed.
+    order = f"{_BY_TIME}, {_BY_ARRIVAL}" if samples.ties else _BY_TIME
     for number in range(len(samples.members)):
         columns += _aggregates(samples, number)
-    return f"with {_steps(samples, _BY_TIME)} select {', '.join(columns)} from step group by {_GROUP}"
+    found = f"with {_steps(samples, order)} select {', '.join(columns)} from step group by {_GROUP}"
+    if not samples.steady:
+        return found
+    life = (
+        "select _series, max(high_epoch) as _epoch, nullif(max(high_created), 0) as _created "
+        f"from {samples.keys} group by _series"
+    )
+    ends = ", ".join(f"_{name} as {end}_{name}" for name in _LIFE_NAMES for end in ("first", "last"))
+    return f"select own.*, {ends} from ({found}) as own join ({life}) as life using (_series)"
 
 
-def missing(samples: ClassSamples, table: str) -> str:
-    """Whether some samples lack a member, for each member: of a table of `windows` for which none was sparse."""
+def surprises(samples: ClassSamples, table: str) -> str:
+    """What was not supposed when a table of `windows` was made.
+
+    Returns:
+        a query of one row: whether some samples of an object have the same time; whether some samples lack a member,
+        for each member.
+    """
     lacks = [f"bool_or(present{number} < samples)" for number in range(len(samples.members))]
-    return f"select {', '.join(lacks)} from {table}"
+    return f"select {', '.join(['bool_or(ties)', *lacks])} from {table}"
 
 
 def corrections(samples: ClassSamples, table: str) -> str:
@@ -157,9 +176,8 @@ def _steps(samples: ClassSamples, order: str) -> str:
     window = WindowGrid(samples.grid.seconds).start("_ts_ns")
     values = [f"{_number(samples, name)} as {samples.column(name)}" for name in samples.columns]
     read = [
-        *("_series", f"{window} as _window", "_ts_ns", "_first_arrival + _seq as _arrival", "_epoch"),
-        "nullif(_create_ns, 0) as _created",
-        *(() if samples.steady else ("coalesce(_delete_ns, 0) <> 0 as _deleted",)),
+        *("_series", f"{window} as _window", "_ts_ns", "_first_arrival + _seq as _arrival"),
+        *(() if samples.steady else _OWN_LIFE),
         *values,
     ]
     after = [
@@ -210,6 +228,8 @@ def _is_back(arrival: str) -> str:
 
 #: What tells two lifetimes of an object apart, of one sample.
 _LIFE = "{'epoch': _epoch, 'created': _created}"
+#: The columns of a sample about it.
+_OWN_LIFE = ("_epoch", "nullif(_create_ns, 0) as _created", "coalesce(_delete_ns, 0) <> 0 as _deleted")
 
 
 @attrs.frozen
@@ -277,16 +297,19 @@ def _aggregates(samples: ClassSamples, number: int) -> list[str]:
 
 def _ends(samples: ClassSamples) -> list[str]:
     """Number, times and epochs of samples."""
-    first, last = ("", "") if samples.steady else (" filter (_is_first)", " filter (_is_last)")
-    ends = [
-        *(f"max(_epoch){first} as first_epoch", f"max(_epoch){last} as last_epoch"),
-        *(f"max(_created){first} as first_created", f"max(_created){last} as last_created"),
-        "false as deleted" if samples.steady else f"bool_or(_deleted){last} as deleted",
-    ]
+    ends = (
+        ["false as deleted"]
+        if samples.steady
+        else [
+            *(f"max(_{name}) filter (_is_{end}) as {end}_{name}" for name in _LIFE_NAMES for end in ("first", "last")),
+            "bool_or(_deleted) filter (_is_last) as deleted",
+        ]
+    )
     return [
         "count(*) as samples",
         "min(_ts_ns) as first_ns",
         "max(_ts_ns) as last_ns",
+        "coalesce(bool_or(_ts_a = _ts_ns), false) as ties",
         *ends,
         "coalesce(sum(_held), 0) as held_ns",
     ]
@@ -298,8 +321,8 @@ def _sparse_ends(only: str, at: str) -> list[str]:
         f"count(*){only} as samples{at}",
         f"min(_ts_ns){only} as first_ns{at}",
         f"max(_ts_ns){only} as last_ns{at}",
-        *(f"(arg_min({_LIFE}, _n){only}).{name} as first_{name}{at}" for name in ("epoch", "created")),
-        *(f"(arg_max({_LIFE}, _n){only}).{name} as last_{name}{at}" for name in ("epoch", "created")),
+        *(f"(arg_min({_LIFE}, _n){only}).{name} as first_{name}{at}" for name in _LIFE_NAMES),
+        *(f"(arg_max({_LIFE}, _n){only}).{name} as last_{name}{at}" for name in _LIFE_NAMES),
         f"arg_max(_deleted, _n){only} as deleted{at}",
         f"coalesce(sum(_held{at}), 0) as held_ns{at}",
     ]

@@ -62,14 +62,15 @@ def roll_up(
 
 def _make_windows(connection: Any, samples: ClassSamples) -> ClassSamples:
     """Make the table of windows; returns what is known of the samples now."""
-    # Most samples have all members and need no more than 64 bits, and then it takes half the time. Whether they do is
-    # known afterwards.
+    # Most samples have all members, times of their own and need no more than 64 bits, and then it takes half the time.
+    # Whether they do is known afterwards.
     samples = _aggregate(connection, samples)
-    (lacks,) = connection.execute(statements.missing(samples, _WINDOWS)).fetchall()
+    ((ties, *lacks),) = connection.execute(statements.surprises(samples, _WINDOWS)).fetchall()
     sparse = tuple(number for number, lack in enumerate(lacks) if lack)
-    if sparse:
+    if ties or sparse:
         connection.execute(f"drop table {_WINDOWS}")
-        samples = _aggregate(connection, attrs.evolve(samples, sparse=sparse, steady=False))
+        steady = samples.steady and not sparse
+        samples = _aggregate(connection, attrs.evolve(samples, sparse=sparse, steady=steady, ties=bool(ties)))
     if samples.counters:
         _correct(connection, samples)
     return samples

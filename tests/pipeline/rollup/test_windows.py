@@ -231,6 +231,14 @@ def test_a_clock_that_was_set_back() -> None:
     assert (sales["delta_exact"], sales["resets"], sales["first_exact"], sales["last_exact"]) == (20, 0, 20, 10)
 
 
+@pytest.mark.parametrize("values", [{}, {"_create_ns": 5}, {"serviceCount": 1, "serviceAvg": 7}])
+def test_samples_of_one_time_count_in_the_order_of_arrival(values: Row) -> None:
+    rows = [sample(seq, 10, sales=sales, **values) for seq, sales in ((3, 30), (1, 10), (4, 40), (2, 20))]
+    (sales,) = [row for row in duckdb_rows(rows) if row["member"] == "sales"]
+    assert (sales["first"], sales["last"], sales["delta_exact"], sales["resets"]) == (10, 40, 30, 0)
+    assert (sales["first_epoch"], sales["last_epoch"], sales["last_created_ns"]) == (1, 1, values.get("_create_ns"))
+
+
 def test_samples_that_came_late_are_no_restarts() -> None:
     # A counter that grew from 10 to 40, whose samples came as those of 10, 30, 20 and 40 s.
     rows = [sample(seq, at, sales=at) for seq, at in enumerate((10, 30, 20, 40))]
