@@ -1,6 +1,6 @@
-"""Roll-ups, audits and rules, as batches and as streams, by relative paths, on a Spark with executors in separate
-processes, as on a cluster: ``local-cluster``, and a standalone master with two workers from pyspark's own distribution,
-of which one is killed.
+"""All jobs, roll-ups, audits and rules as batches and as streams, by relative paths, on a Spark with executors in
+separate processes, as on a cluster: ``local-cluster``, and a standalone master with two workers from pyspark's own
+distribution, of which one is killed.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop,
         registered = "Registering worker"
         wait_until(lambda: log.read_text(errors="replace").count(registered) == 2, "both workers", WAIT_LIMIT)
         places = relative(shop, tmp_path / "out")
-        command = [sys.executable, "-c", PROGRAM, url, *places, json.dumps(QUICK), RULES, streams]
+        command = [sys.executable, "-c", PROGRAM, url, *places, json.dumps(QUICK), RULES, streams, OTHERS]
         environment = {**os.environ, **LOCAL}
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path
@@ -304,3 +304,4 @@ def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop,
         assert program.returncode == 0, errors
     found = dict(line.partition(" ")[::2] for line in output.splitlines())
     check_tables(shop, tmp_path / "out", int(found["rows"]))
+    check_others(shop, tmp_path / "out")

@@ -183,12 +183,14 @@ def test_readers_that_choose_rows_find_what_spark_wrote(shop: Shop, tmp_path: Pa
 
     from qmf.pipeline.spark import sinks
 
-    for name in ("correlate", "rollup"):
+    for name in ("correlate", "rollup", "audit"):
         (tmp_path / name).mkdir()
         write(shop, tmp_path / name, name, "spark")
     for folder, columns in (
         (tmp_path / "correlate/spark/out/batch", ("rule", "subject", "at_ns", "severity")),
         (tmp_path / "rollup/spark/out/batch", ("class", "object", "member", "window_start")),
+        (tmp_path / "audit/spark/out/lives", ("agent", "object", "first_seen_ns")),
+        (tmp_path / "audit/spark/out/events", ("agent", "class", "time_ns")),
     ):
         delta = deltalake.DeltaTable(str(folder))
         found = delta.to_pyarrow_table().to_pylist()
