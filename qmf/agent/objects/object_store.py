@@ -34,11 +34,13 @@ class DuplicateObjectError(CallerError):
 
     Attributes:
         object_name: the name in the id.
+        key: the last part of it.
     """
 
-    def __init__(self, object_name: str) -> None:
+    def __init__(self, object_name: str, key: str) -> None:
         self.object_name = object_name
-        super().__init__(object_name)
+        self.key = key
+        super().__init__(object_name, key)
 
     def __str__(self) -> str:
         return f"the agent has an object {self.object_name!r} already; index properties must make a unique key"
@@ -106,9 +108,10 @@ class ManagedObjectStore:
         with self._lock:
             if object_state.owner(obj) is not None:
                 raise CallerError(f"{obj!r} is in an agent already")
-            name = f"{layout.key.package}:{layout.key.name}:{self._key(obj) if key is None else key}"
+            last = self._key(obj) if key is None else key
+            name = f"{layout.key.package}:{layout.key.name}:{last}"
             if name in self._objects:
-                raise DuplicateObjectError(name)
+                raise DuplicateObjectError(name, last)
             object_id = self.object_id(name)
             object_state.attach(obj, self, object_id, self._now(), self.changes.note)
             self._objects[name] = obj

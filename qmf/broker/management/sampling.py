@@ -6,11 +6,12 @@ by consoles' queries, which pass the agent's access hook. Both places sample fir
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-from qmf.agent import AccessRequest, Action, Agent, ManagedObject, SystemClock
+from qmf.agent import AccessRequest, Action, Agent, DuplicateObjectError, ManagedObject, SystemClock
 from qmf.errors import CallerError
 
 log = logging.getLogger("qmf.broker")
@@ -35,18 +36,26 @@ class SampledObjects(Generic[K, M]):
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._objects: dict[K, M] = {}
+        #: What makes keys different that are the same otherwise.
+        self._numbers = itertools.count(2)
 
     def get(self, represented: K) -> M | None:
         """The object that represents it, or None."""
         return self._objects.get(represented)
 
     def add(self, represented: K, obj: M, key: str | None = None) -> None:
-        """Add an object to the agent, with a key as of `Agent.add`. When the agent refuses it, this is only logged."""
+        """Add an object to the agent, with a key as of `Agent.add`, and a number behind it if another object has that.
+
+        When the agent refuses it, this is only logged.
+        """
         obj.sample()
         try:
-            self._agent.add(obj, key)
+            try:
+                self._agent.add(obj, key)
+            except DuplicateObjectError as error:
+                # Names that clients choose may be the same on two connections, or when they are cut for the schema.
+                self._agent.add(obj, f"{error.key},{next(self._numbers)}")
         except CallerError as error:
-            # Names that clients choose are cut to what the schema allows, and may be equal then.
             log.warning("an object is missing in the management: %s", error)
         else:
             self._objects[represented] = obj

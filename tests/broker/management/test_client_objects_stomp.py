@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from broker.management.managed import NEVER, Raised, id_of, knows_agent, queues
 from broker.protocols.stomp.stomp_wire import dial, stomp_broker
 from support.waiting import until
 
 from qmf.console.aio import Client
+from qmf.messaging import aio
 from qmf.models.broker import console as remote
 
 pytestmark = pytest.mark.asyncio
@@ -71,3 +74,27 @@ async def test_a_session_is_detached() -> None:
         (session,) = [i for i in await console.objects(remote.Session) if i.connectionRef == id_of(connection)]
         await session.detach()
         assert "ended by management" in await client.error()
+
+
+async def test_clients_with_the_same_id_and_names_have_objects_of_their_own() -> None:
+    """Also of different protocols: names are the clients' own, and nothing keeps them from having the same."""
+    async with stomp_broker(management=NEVER, queues=["q"]) as broker, Client(broker.url, settle=0.0) as console:
+        await knows_agent(console)
+        clients = [await dial(broker, client_id="mine"), await dial(broker, client_id="mine")]
+        for client in clients:
+            await client.ask("SUBSCRIBE", destination="/queue/q", id="s")
+        async with aio.Connection(broker.url, container_id="mine") as connection:
+            session = await connection.session()
+            await session.receiver("q; {link: {name: s}}")
+
+            async def found() -> list[remote.Outgoing]:
+                return [i for i in await console.objects(remote.Outgoing) if (i.containerid, i.name) == ("mine", "s")]
+
+            objects = await found()
+            assert len({id_of(item) for item in objects}) == len({item.sessionRef for item in objects}) == 3
+            subscriptions = [i for i in await console.objects(remote.Subscription) if i.name == "s"]
+            assert len(subscriptions) == 3
+        async with asyncio.timeout(30):
+            while len(left := await found()) == 3:
+                await asyncio.sleep(0.01)
+        assert {id_of(item) for item in left} < {id_of(item) for item in objects}
