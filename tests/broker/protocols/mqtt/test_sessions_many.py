@@ -1,4 +1,6 @@
-"""Sessions of thousands of connected clients: a kill of the broker loses none of them, nor a message for them."""
+"""Sessions of thousands of connected clients: a kill of the broker loses none of them, nor a message for them; and an
+orderly end of the broker takes little time.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from broker.protocols.mqtt.test_sessions_kills import start
 from qmf.broker.protocols.mqtt.codec.packets import (
     ConnAck,
     Connect,
+    Disconnect,
     MessageAnswer,
     Packet,
     Publish,
@@ -26,11 +29,13 @@ from qmf.broker.protocols.mqtt.codec.packets import (
 )
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
 from qmf.broker.protocols.mqtt.codec.reading import PacketReader
-from qmf.broker.protocols.mqtt.codec.values import PacketType, Version
+from qmf.broker.protocols.mqtt.codec.values import PacketType, ReasonCode, Version
 from qmf.broker.protocols.mqtt.codec.writing import encode_packet
 
 #: Clients of the test in `make soak`, and how many of them wait for an answer at the same time.
 CLIENTS, TOGETHER = int(os.environ.get("QMF_SOAK_CLIENTS", "10000")), 200
+#: Seconds that the broker has to end in good order.
+END = 30.0
 #: Seconds that an answer may take: it waits for the disk, behind those of others.
 PATIENCE = 60.0
 
@@ -38,10 +43,10 @@ PATIENCE = 60.0
 class BlockingClient:
     """A client that does one thing at a time."""
 
-    def __init__(self, port: int, number: int) -> None:
+    def __init__(self, port: int, number: int, expiry: int = 10_000) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
         self._packets = PacketReader()
-        properties = {PacketProperty.SESSION_EXPIRY: 10_000}
+        properties = {PacketProperty.SESSION_EXPIRY: expiry}
         self.send(Connect(Version.V5, f"client-{number}", clean=False, properties=properties))
 
     def send(self, packet: Packet) -> None:
@@ -58,11 +63,12 @@ class BlockingClient:
         self._socket.close()
 
 
-def connect_all(port: int, *, present: bool) -> list[BlockingClient]:
+def connect_all(port: int, *, present: bool, expiry: int = 10_000) -> list[BlockingClient]:
     """All clients, whose sessions were there or not."""
     clients: list[BlockingClient] = []
     while len(clients) < CLIENTS:
-        some = [BlockingClient(port, number) for number in range(len(clients), min(len(clients) + TOGETHER, CLIENTS))]
+        numbers = range(len(clients), min(len(clients) + TOGETHER, CLIENTS))
+        some = [BlockingClient(port, number, expiry) for number in numbers]
         for client in some:
             packet = client.receive()
             assert isinstance(packet, ConnAck)
@@ -153,3 +159,47 @@ def test_a_kill_loses_no_session_of_connected_clients(tmp_path: Path) -> None:
         process.end(signal.SIGKILL)
     for client in again:
         client.close()
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+@pytest.mark.parametrize("expiry", [0, 10_000], ids=["end with their connections", "are kept"])
+def test_an_orderly_end_disconnects_all_clients_in_time(tmp_path: Path, expiry: int) -> None:
+    """All clients are told, and the process is gone within the time that the system gives it at a shutdown."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    process, port = start(tmp_path)
+    try:
+        clients = connect_all(port, present=False, expiry=expiry)
+        subscribe_all(clients)
+        publisher = BlockingClient(port, CLIENTS + 1)
+        assert isinstance(publisher.receive(), ConnAck)
+        publish_all(publisher)
+        used = psutil.Process(process.popen.pid).cpu_times()
+        began = time.monotonic()
+        process.popen.terminate()
+        for client in [*clients, publisher]:
+            while not isinstance(packet := client.receive(), Disconnect):
+                pass
+            assert packet.code == ReasonCode.SERVER_SHUTTING_DOWN
+            client.close()
+        told = time.monotonic() - began
+        code = process.popen.wait(END)
+        passed = time.monotonic() - began
+    finally:
+        process.end(signal.SIGKILL)
+    assert code == 0
+    print(
+        f"{CLIENTS:,} clients: all told after {told:.1f} s, the process was gone after {passed:.1f} s; it had used "
+        f"{used.user + used.system:.1f} s of the processor before",
+        flush=True,
+    )
+    if expiry:
+        process, port = start(tmp_path, patience=10)
+        try:
+            again = connect_all(port, present=True)
+            receive_all(again)
+        finally:
+            process.end(signal.SIGKILL)
+        for client in again:
+            client.close()
