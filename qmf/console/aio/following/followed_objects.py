@@ -8,6 +8,7 @@ the reader gets their number. The states themselves are always current. Knows no
 from __future__ import annotations
 
 import enum
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
@@ -82,9 +83,10 @@ class FollowedObjects:
             on_change: called when a change waits.
         """
         self._objects: dict[ObjectId, RemoteObject] = {}
-        self._waiting: dict[_WaitingKey, _Waiting] = {}
+        # Ordered ones, since what was added first is taken first: a plain dict looks for it past all that was taken.
+        self._waiting: OrderedDict[_WaitingKey, _Waiting] = OrderedDict()
         self._size = size
-        self._gone: dict[ObjectId, None] = {}
+        self._gone: OrderedDict[ObjectId, None] = OrderedDict()
         self._dropped_unread = 0
         self._on_change = on_change
         self.merged = 0
@@ -128,8 +130,7 @@ class FollowedObjects:
         """Remove and return the change that has waited longest; None when none waits."""
         if not self._waiting:
             return None
-        key = next(iter(self._waiting))
-        item = self._waiting.pop(key)
+        key, item = self._waiting.popitem(last=False)
         if key[1]:
             del self._gone[key[0]]
         dropped, self._dropped_unread = self._dropped_unread, 0
