@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 #: Seconds between heartbeats. A broker that cannot be reached any more is noticed after twice that, which is short
 #: enough for a console and costs a few small frames per minute.
 HEARTBEAT = 15.0
-#: Seconds for one attempt to reconnect.
-ATTEMPT_TIMEOUT = 10.0
+#: Seconds for one attempt to reconnect. When thousands come back to a broker, its answer to one waits for those to all
+#: others; who gives up and begins again only makes it longer.
+ATTEMPT_TIMEOUT = 30.0
 
 
 class AmqpBus(Bus):
