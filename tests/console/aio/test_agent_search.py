@@ -229,9 +229,9 @@ def finding(client: Client) -> StillFindingAgents | None:
 
 
 @pytest.fixture
-async def crowd(exchange: MemoryExchange) -> AsyncIterator[Crowd]:
-    """Agents of one process, and a broker's agent that knows how many they are."""
-    made = Crowd(MemoryBus(exchange), 300)
+async def crowd(exchange: MemoryExchange, request: pytest.FixtureRequest) -> AsyncIterator[Crowd]:
+    """Agents of one process, 300 where a test does not say how many."""
+    made = Crowd(MemoryBus(exchange), getattr(request, "param", 300))
     await made.start()
     yield made
     await made.close()
@@ -250,41 +250,51 @@ async def make_broker(make_agent: MakeAgent, agents: int) -> ScriptedAgent:
     return qpidd
 
 
+#: Few agents for each run, and as many as a site has.
+SIZES = pytest.mark.parametrize(
+    "crowd", [300, pytest.param(2_000, marks=[pytest.mark.slow, pytest.mark.soak])], indirect=True
+)
+
+
+@SIZES
 @pytest.mark.usefixtures("patient")
 async def test_a_console_is_open_when_all_agents_that_the_broker_knows_of_have_answered(
     exchange: MemoryExchange, make_agent: MakeAgent, crowd: Crowd
 ) -> None:
-    qpidd = await make_broker(make_agent, len(crowd.names))
+    count = len(crowd.names)
+    qpidd = await make_broker(make_agent, count)
     crowd.hold(after=10)
     client = Client(MemoryBus(exchange), timeout=WAIT_LIMIT)
     opening = asyncio.ensure_future(client.open())
-    await until(lambda: len(client.agents) == 11 and getattr(finding(client), "expected", None) == 301)
+    await until(lambda: len(client.agents) == 11 and getattr(finding(client), "expected", None) == count + 1)
     part_of_them = await client.objects("widget", package=PACKAGE)
     assert len(part_of_them) == 10
-    assert str(part_of_them.failures["*"]) == "still finding agents: 11 of 301 so far"
+    assert str(part_of_them.failures["*"]) == f"still finding agents: 11 of {count + 1:,} so far"
     assert "still finding agents" in repr(part_of_them)
     assert not opening.done()
     await crowd.release()
     await opening
     assert finding(client) is None
     found = await client.objects("widget", package=PACKAGE)
-    assert len(found) == 300
+    assert len(found) == count
     assert found.failures == {}
     assert qpidd.info.name in {agent.name for agent in client.agents}
     await client.close()
 
 
+@SIZES
 @pytest.mark.usefixtures("patient")
 async def test_classes_and_followed_objects_say_that_agents_are_being_found(
     exchange: MemoryExchange, make_agent: MakeAgent, crowd: Crowd
 ) -> None:
-    await make_broker(make_agent, len(crowd.names))
+    count = len(crowd.names)
+    await make_broker(make_agent, count)
     crowd.hold(after=5)
     client = Client(MemoryBus(exchange), timeout=WAIT_LIMIT, settle=0)
     heard: list[AgentsFound] = []
     client.listen(lambda item: heard.append(item) if isinstance(item, AgentsFound) else None)
     await client.open()
-    await until(lambda: len(client.agents) == 6 and getattr(finding(client), "expected", None) == 301)
+    await until(lambda: len(client.agents) == 6 and getattr(finding(client), "expected", None) == count + 1)
     assert isinstance((await client.classes()).failures["*"], StillFindingAgents)
     assert isinstance((await client.packages()).failures["*"], StillFindingAgents)
     follow = client.follow("widget", package=PACKAGE)
@@ -302,11 +312,11 @@ async def test_classes_and_followed_objects_say_that_agents_are_being_found(
     await entering
     assert follow.answered
     assert follow.failures == {}
-    assert len(follow) == 300
+    assert len(follow) == count
     assert len(await waiting) == 1, "an agent that is being found is waited for"
     with pytest.raises(LookupError, match=r"no class 'org\.example\.none:none'"):
         await schema
-    assert [item.count for item in heard] == [301]
+    assert [item.count for item in heard] == [count + 1]
     await follow.close()
     await client.close()
 
