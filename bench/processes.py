@@ -93,15 +93,19 @@ def program(*command: str) -> Iterator[Program]:
 
 
 @contextlib.contextmanager
-def own_broker(management: float = 0, queues: int = 0, port: int = 0) -> Iterator[tuple[str, Program]]:
+def own_broker(
+    management: float = 0, queues: int = 0, port: int = 0, open_timeout: float = 10.0
+) -> Iterator[tuple[str, Program]]:
     """The embedded broker, in a process of its own; gives its URL, too.
 
     Args:
         management: seconds between publications of its own agent; 0 for none.
         queues: how many it has.
         port: where it listens; 0 for any free port.
+        open_timeout: seconds for each step of a client's handshake.
     """
-    options = [f"--queues={queues}", f"--port={port}", *([f"--management={management}"] if management else [])]
+    options = [f"--queues={queues}", f"--port={port}", f"--open-timeout={open_timeout}"]
+    options += [f"--management={management}"] if management else []
     with program(sys.executable, str(_HERE / "broker_process.py"), *options) as broker:
         yield broker.line(), broker
 

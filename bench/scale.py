@@ -1,6 +1,7 @@
 """How costs grow with agents, objects, consoles, events, calls and classes: each at three sizes, with exponents.
 
-Broker, agents and consoles are processes of their own. Of each step the processor time of all of them, the wall time
+Broker, agents and consoles are processes of their own, and so is what measures each size: memory that a smaller size
+has left behind would hide what a larger one needs. Of each step the processor time of all of them, the wall time
 and the memory that was added are printed. The exponent compares the two largest sizes: 1 means that ten times the size
 costs ten times as much, 2 a hundred times. More than 1.1 is marked, of processor time and of memory; wall times depend
 on intervals, and on what else the machine does.
@@ -16,10 +17,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import multiprocessing
 import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import attrs
@@ -40,6 +43,8 @@ JUDGED_SECONDS, JUDGED_MEGABYTES = 0.3, 8.0
 INTERVAL = 60.0
 #: Seconds in which idle agents are looked at: a heartbeat of each.
 IDLE = 60.0
+#: Seconds for each step of a handshake when all agents, which are one process, come back.
+PATIENCE = 60.0
 #: Objects that change in the row of consoles, events to each console, calls by each caller, objects of an agent there.
 CHANGES, EVENTS, CALLS = 1_000, 500, 100
 PACKAGE, CLASSES = "org.apache.qpid.broker", "org.example.scale"
@@ -120,7 +125,7 @@ def agents(size: int) -> list[Step]:
         asyncio.run(_look_at_agents(url, size, first))
         broker.kill()
         expect(crowd.ask("lost"), "lost", "agents")
-        again, restarted = stack.enter_context(own_broker(INTERVAL, port=int(url.rpartition(":")[2])))
+        again, restarted = stack.enter_context(own_broker(INTERVAL, 0, int(url.rpartition(":")[2]), PATIENCE))
         expect(again, url, "the restarted broker")
         meter = Meter(size, broker=restarted, agents=crowd)
         with meter.step("agents come back"):
@@ -260,6 +265,11 @@ class Row:
     sizes: tuple[int, ...]
     measure: Callable[[int], list[Step]]
 
+    def steps(self, size: int) -> list[Step]:
+        """Measure a size, in a process of its own."""
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
+            return alone.submit(self.measure, size).result()
+
 
 ROWS = {
     "agents": Row((250, 1_000, 4_000), agents),
@@ -336,7 +346,7 @@ def main() -> None:
     measured: dict[str, list[Step]] = {}
     for name in arguments.rows:
         row = ROWS[name]
-        steps = [step for size in row.sizes for step in row.measure(max(1, round(size * arguments.factor)))]
+        steps = [step for size in row.sizes for step in row.steps(max(1, round(size * arguments.factor)))]
         measured[name] = steps
         for one in dict.fromkeys(step.name for step in steps):
             figures += figures_of([step for step in steps if step.name == one])
