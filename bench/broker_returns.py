@@ -2,8 +2,8 @@
 
 Agents and broker are processes of their own. All agents are in one process, which takes as long for a step of all their
 handshakes as no agent of a site would: the broker has more patience than usual (`--max-negotiate-time`). Of each broker
-the processor time for an agent is reported, the wall time until all are back, and how many handshakes failed. The limits
-are those of 10,000 agents that are to be back within 20 s: 2 ms of the broker each, and no handshake that fails.
+the processor time for an agent is reported, the wall time until all are back, and how many handshakes failed. The
+limits are those of 10,000 agents that are to be back within 20 s: 2 ms of the broker each, and no handshake that fails.
 
     python bench/broker_returns.py [--agents N] [--json FILE]
 """
