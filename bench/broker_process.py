@@ -20,9 +20,7 @@ if __name__ == "__main__":
     options.add_argument("--port", type=int, default=0, help="where it listens; 0 for any free port")
     options.add_argument("--queues", type=int, default=0, help="number of its queues")
     options.add_argument("--acl-file", type=Path, help="rules of access control")
-    options.add_argument(
-        "--open-timeout", type=float, default=10.0, help="seconds for each step of a handshake"
-    )
+    options.add_argument("--open-timeout", type=float, default=10.0, help="seconds for each step of a handshake")
     chosen = options.parse_args()
     names = [f"queue-{number}" for number in range(chosen.queues)]
     with EmbeddedBroker(
