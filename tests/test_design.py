@@ -190,7 +190,15 @@ def test_only_the_brokers_management_imports_the_agent() -> None:
 
 #: Modules of the broker, besides those of its protocols, that may know one: what puts the broker together and exports
 #: it, its options, and the bus inside the process, whose errors have AMQP's conditions as those of every bus.
-KNOW_A_PROTOCOL = {"__init__.py", "server.py", "options.py", "daemon/cli.py", "daemon/options.py", "local_bus.py"}
+KNOW_A_PROTOCOL = {
+    "__init__.py",
+    "server.py",
+    "options.py",
+    "daemon/cli.py",
+    "daemon/options.py",
+    "daemon/protocol_options.py",
+    "local_bus.py",
+}
 
 #: Rooms of the broker that are of a protocol: links between brokers, and to other domains, are AMQP's.
 AMQP_ROOMS = {"protocols", "federation", "relay"}

@@ -31,7 +31,17 @@ from qmf.broker.options import BrokerArguments, BrokerOptions
 from qmf.broker.protocols.amqp.protocol import AmqpProtocol
 from qmf.broker.queue_links.links import BrokerQueueLinks
 from qmf.broker.sessions import ClientSessions
-from qmf.broker.shared_ports import AMQP, MQTT, STOMP, WEBSOCKET, Accept, Offer, start_listeners
+from qmf.broker.shared_ports import (
+    AMQP,
+    MQTT,
+    STOMP,
+    WEBSOCKET,
+    Accept,
+    Offer,
+    further_listener,
+    mqtt_listeners,
+    start_listeners,
+)
 from qmf.errors import CallerError
 from qmf.users.users import Users
 
@@ -86,11 +96,11 @@ class Broker(AsyncClosable):
         #: For TLS, beside the other one.
         self._tls_listener: Listener | None = None
         if arguments.tls_port is not None:
-            self._tls_listener = _listener(arguments, arguments.tls_port)
-        self._mqtt_listeners = _mqtt_listeners(arguments)
+            self._tls_listener = further_listener(arguments, arguments.tls_port)
+        self._mqtt_listeners = mqtt_listeners(arguments)
         stomp_port = arguments.stomp.port
-        self._stomp_listener = None if stomp_port is None else _listener(arguments, stomp_port)
-        self._ws_listener = None if arguments.ws_port is None else _listener(arguments, arguments.ws_port)
+        self._stomp_listener = None if stomp_port is None else further_listener(arguments, stomp_port)
+        self._ws_listener = None if arguments.ws_port is None else further_listener(arguments, arguments.ws_port)
         self._logins = Logins(
             arguments.users,
             arguments.tokens,
@@ -298,14 +308,14 @@ class Broker(AsyncClosable):
     def _make_federation(self, operations: Operations) -> BrokerFederation:
         options = self._options.relay
         federation = self._federation = BrokerFederation(operations, self._container)
-        operations.federation = federation
+        operations.forwarding.federation = federation
         operations.registry.agents = options.agents
         if options.enabled:
             # Imported here, so that a broker that does not relay does not load it.
             from qmf.broker.relay.relays import BrokerRelays
 
-            self._relays = operations.relays = BrokerRelays(operations, federation, options)
-        self._queue_links = operations.queue_links = BrokerQueueLinks(operations)
+            self._relays = operations.forwarding.relays = BrokerRelays(operations, federation, options)
+        self._queue_links = operations.forwarding.queue_links = BrokerQueueLinks(operations)
         return federation
 
     def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
@@ -475,37 +485,3 @@ class Broker(AsyncClosable):
         assert self._registry is not None
         self._registry.expire()
         self._expiry = asyncio.get_running_loop().call_later(self._options.expiry_interval, self._expire)
-
-
-def _listener(arguments: BrokerArguments, port: int) -> Listener:
-    """A further socket; with TLS, where there is any."""
-    return Listener(
-        arguments.host,
-        port,
-        ssl_context=arguments.ssl_context,
-        backlog=arguments.backlog,
-        open_timeout=arguments.open_timeout,
-        listening=None,
-    )
-
-
-def _mqtt_listeners(arguments: BrokerArguments) -> Sequence[Listener]:
-    """The sockets for MQTT."""
-    options = arguments.mqtt
-    if options.tls_port is not None and arguments.ssl_context is None:
-        raise CallerError("tls_port of MQTT needs ssl_context of the broker")
-    tls_context = arguments.ssl_context
-    places = ((options.port, tls_context if options.tls_port is None else None), (options.tls_port, tls_context))
-    found = []
-    for port, tls in places:
-        if port is not None:
-            listener = Listener(
-                arguments.host,
-                port,
-                ssl_context=tls,
-                backlog=arguments.backlog,
-                open_timeout=arguments.open_timeout,
-                listening=None,
-            )
-            found.append(listener)
-    return found

@@ -13,7 +13,9 @@ from typing import cast
 import attrs
 
 from qmf.broker.listener import Listener
+from qmf.broker.options import BrokerArguments
 from qmf.bus.feeding import feed
+from qmf.errors import CallerError
 
 log = logging.getLogger("qmf.broker")
 
@@ -222,3 +224,32 @@ class FirstRecord(asyncio.Protocol):
 
 def _address(transport: asyncio.Transport) -> str:
     return ":".join(str(part) for part in (transport.get_extra_info("peername") or ("unknown",))[:2])
+
+
+def further_listener(arguments: BrokerArguments, port: int) -> Listener:
+    """A further socket of a broker; with TLS, where there is any."""
+    return _listener(arguments, port, arguments.ssl_context)
+
+
+def mqtt_listeners(arguments: BrokerArguments) -> Sequence[Listener]:
+    """The sockets of a broker for MQTT.
+
+    Raises:
+        CallerError: one is for TLS, which the broker does not have.
+    """
+    options, tls_context = arguments.mqtt, arguments.ssl_context
+    if options.tls_port is not None and tls_context is None:
+        raise CallerError("tls_port of MQTT needs ssl_context of the broker")
+    places = ((options.port, tls_context if options.tls_port is None else None), (options.tls_port, tls_context))
+    return [_listener(arguments, port, tls) for port, tls in places if port is not None]
+
+
+def _listener(arguments: BrokerArguments, port: int, ssl_context: ssl.SSLContext | None) -> Listener:
+    return Listener(
+        arguments.host,
+        port,
+        ssl_context=ssl_context,
+        backlog=arguments.backlog,
+        open_timeout=arguments.open_timeout,
+        listening=None,
+    )

@@ -233,15 +233,14 @@ class Administration:
         if transport and transport not in TRANSPORTS:
             raise refusal(ErrorCode.NOT_IMPLEMENTED, f"transport type not supported: {transport!r}")
         transport = transport or "tcp"
+        forwarding = self._operations.forwarding
         place = (host, port, TRANSPORTS[transport])
-        links = self._operations.federation.route_links if self._operations.federation is not None else ()
+        links = forwarding.federation.route_links if forwarding.federation is not None else ()
         if any(link.place == place for link in links):
             return
         wanted = {**properties, "host": host, "port": port, "transport": transport}
         try:
-            self._operations.create_route_link(
-                self._principal, f"{_RESERVED}{transport}:{host}:{port}", wanted, strict=False
-            )
+            forwarding.create_route_link(self._principal, f"{_RESERVED}{transport}:{host}:{port}", wanted, strict=False)
         except FederationError as error:
             raise refusal(ErrorCode.INVALID_PARAMETER, str(error)) from error
 
@@ -256,14 +255,15 @@ class Administration:
         Raises:
             MethodError: a property is wrong.
         """
+        forwarding = self._operations.forwarding
         ends = [str(properties[item]) for item in ("src", "dest", "key")]
-        bridges = self._operations.federation.bridges if self._operations.federation is not None else ()
+        bridges = forwarding.federation.bridges if forwarding.federation is not None else ()
         for item in bridges:
             if item.link.name == link and [item.bridge.src, item.bridge.dest, item.bridge.key] == ends:
                 return
         name = "!".join((link.removeprefix(_RESERVED), *ends))
         try:
-            self._operations.create_bridge(self._principal, name, {**properties, "link": link})
+            forwarding.create_bridge(self._principal, name, {**properties, "link": link})
         except FederationError as error:
             raise refusal(ErrorCode.INVALID_PARAMETER, str(error)) from error
 
@@ -329,38 +329,40 @@ class Administration:
         """Create a domain, a link, a route, a relay, or a link between queues."""
         if not name:
             raise MethodError("invalid parameter to method call: the name is empty")
+        forwarding = self._operations.forwarding
         try:
             if type == _DOMAIN:
-                self._operations.create_domain(self._principal, name, properties, strict=strict)
+                forwarding.create_domain(self._principal, name, properties, strict=strict)
             elif type == _LINK:
                 if name.startswith(_RESERVED):
                     raise FederationError(f"names prefixed with '{_RESERVED}' are reserved: {name}")
-                self._operations.create_route_link(self._principal, name, properties, strict=strict)
+                forwarding.create_route_link(self._principal, name, properties, strict=strict)
             elif type == _BRIDGE:
-                self._operations.create_bridge(self._principal, name, properties, strict=strict)
+                forwarding.create_bridge(self._principal, name, properties, strict=strict)
             elif type == _RELAY:
-                self._operations.create_relay(self._principal, name, properties, strict=strict)
+                forwarding.create_relay(self._principal, name, properties, strict=strict)
             elif type == _QUEUE_LINK:
-                self._operations.create_queue_link(self._principal, name, properties, strict=strict)
+                forwarding.create_queue_link(self._principal, name, properties, strict=strict)
             else:
-                self._operations.create_link(self._principal, _DIRECTIONS[type], name, properties, strict=strict)
+                forwarding.create_link(self._principal, _DIRECTIONS[type], name, properties, strict=strict)
         except (FederationError, QueueLinkError) as error:
             raise MethodError(str(error)) from error
 
     def _delete_peer(self, type: str, name: str) -> None:
+        forwarding = self._operations.forwarding
         try:
             if type == _DOMAIN:
-                self._operations.delete_domain(self._principal, name)
+                forwarding.delete_domain(self._principal, name)
             elif type == _LINK:
-                self._operations.delete_route_link(self._principal, name)
+                forwarding.delete_route_link(self._principal, name)
             elif type == _BRIDGE:
-                self._operations.delete_bridge(self._principal, name)
+                forwarding.delete_bridge(self._principal, name)
             elif type == _RELAY:
-                self._operations.delete_relay(self._principal, name)
+                forwarding.delete_relay(self._principal, name)
             elif type == _QUEUE_LINK:
-                self._operations.delete_queue_link(self._principal, name)
+                forwarding.delete_queue_link(self._principal, name)
             else:
-                self._operations.delete_link(self._principal, _DIRECTIONS[type], name)
+                forwarding.delete_link(self._principal, _DIRECTIONS[type], name)
         except (FederationError, QueueLinkError) as error:
             raise MethodError(str(error)) from error
 

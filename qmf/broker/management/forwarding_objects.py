@@ -70,15 +70,15 @@ class ManagedRelay(model.Relay, SampledObject):
 
     def pause(self) -> None:
         """See the schema."""
-        _call(self._operations.pause_relay, current_principal(), self._relay.name)
+        _call(self._operations.forwarding.pause_relay, current_principal(), self._relay.name)
 
     def resume(self) -> None:
         """See the schema."""
-        _call(self._operations.resume_relay, current_principal(), self._relay.name)
+        _call(self._operations.forwarding.resume_relay, current_principal(), self._relay.name)
 
     def retryDeadLetters(self, count: int) -> model.RelayRetryDeadLettersResult:
         """See the schema."""
-        moved = _call(self._operations.retry_dead_letters, current_principal(), self._relay.name, count)
+        moved = _call(self._operations.forwarding.retry_dead_letters, current_principal(), self._relay.name, count)
         return model.RelayRetryDeadLettersResult(moved=moved)
 
 
@@ -119,11 +119,11 @@ class ManagedQueueLink(model.QueueLink, SampledObject):
 
     def pause(self) -> None:
         """See the schema."""
-        _call(self._operations.pause_queue_link, current_principal(), self._link.name)
+        _call(self._operations.forwarding.pause_queue_link, current_principal(), self._link.name)
 
     def resume(self) -> None:
         """See the schema."""
-        _call(self._operations.resume_queue_link, current_principal(), self._link.name)
+        _call(self._operations.forwarding.resume_queue_link, current_principal(), self._link.name)
 
 
 class ForwardingPublisher(BrokerObserver):
@@ -141,13 +141,14 @@ class ForwardingPublisher(BrokerObserver):
         self._operations = operations
         self._relays: SampledObjects[MessageRelay, ManagedRelay] = SampledObjects(agent)
         self._queue_links: SampledObjects[NodeLink, ManagedQueueLink] = SampledObjects(agent)
-        if operations.relays is not None:
+        relays, queue_links = operations.forwarding.relays, operations.forwarding.queue_links
+        if relays is not None:
             agent.register(*CLASSES, *EVENTS)
         sampler.add("QueueLink", self._queue_links.sample)
         sampler.add("Relay", self._relays.sample)
-        for relay in () if operations.relays is None else operations.relays.relays:
+        for relay in () if relays is None else relays.relays:
             self.on_relay_declared(relay)
-        for link in () if operations.queue_links is None else operations.queue_links.links:
+        for link in () if queue_links is None else queue_links.links:
             self.on_queue_link_declared(link)
 
     def on_relay_declared(self, relay: MessageRelay) -> None:

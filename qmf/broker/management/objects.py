@@ -76,7 +76,7 @@ class ObjectPublisher(BrokerObserver):
         """
         self._agent = agent
         self._registry = operations.registry
-        self._federation = operations.federation
+        self._federation = operations.forwarding.federation
         self._administration = Administration(operations)
         self._listening = listening
         self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)

@@ -80,7 +80,7 @@ async def test_an_exchange_as_source_of_an_outgoing_link_has_a_queue_of_the_link
         await send(here, "amq.topic/weather", "another key", properties={"colour": "red"})
         await send(here, "amq.topic/news.c", "last", properties={"colour": "red"})
         assert await receive(there, "there", 2) == ["kept", "last"]
-        here.operations.delete_link(BROKER, OUT, "link")
+        here.operations.forwarding.delete_link(BROKER, OUT, "link")
         assert here.registry.queue("link.link") is None
 
 
@@ -174,7 +174,7 @@ async def test_a_deleted_link_gives_back_what_was_not_accepted() -> None:
         link = await here.state(WAITING)
         assert link.reason.startswith("no room in 'small' of the other broker: ")
         assert here.depth("here") == 2
-        here.operations.delete_link(BROKER, OUT, "link")
+        here.operations.forwarding.delete_link(BROKER, OUT, "link")
         assert here.depth("here") == 2
         assert await receive(here, "here", 2) == ["b", "c"]
         await until(lambda: not there.connections, "the connection is closed")
@@ -207,9 +207,12 @@ async def test_what_cannot_be_created() -> None:
                 lambda: here.link(OUT, "amq.topic", "x", name="x", **odd),
                 "not-found: queue 'link.x': qpid.policy_type: ",
             ),
-            (lambda: here.operations.delete_domain(BROKER, "peer"), "not-allowed: domain peer is in use by the outgoi"),
-            (lambda: here.operations.delete_domain(BROKER, "none"), "No such domain: none"),
-            (lambda: here.operations.delete_link(BROKER, IN, "link"), "No such interconnection: link"),
+            (
+                lambda: here.operations.forwarding.delete_domain(BROKER, "peer"),
+                "not-allowed: domain peer is in use by the outgoi",
+            ),
+            (lambda: here.operations.forwarding.delete_domain(BROKER, "none"), "No such domain: none"),
+            (lambda: here.operations.forwarding.delete_link(BROKER, IN, "link"), "No such interconnection: link"),
         ]
         for change, error in cases:
             with pytest.raises(FederationError) as caught:
@@ -217,8 +220,8 @@ async def test_what_cannot_be_created() -> None:
             assert str(caught.value).startswith(error)
         assert [item.name for item in here.federation.links] == ["link"]
         assert here.registry.queue("link.x") is None
-        here.operations.delete_link(BROKER, OUT, "link")
-        here.operations.delete_domain(BROKER, "peer")
+        here.operations.forwarding.delete_link(BROKER, OUT, "link")
+        here.operations.forwarding.delete_domain(BROKER, "peer")
         assert not here.federation.domains
 
 
@@ -235,14 +238,14 @@ async def test_links_are_created_by_those_alone_who_may(action: Action, object_t
     properties = {"domain": "peer", "source": "here", "target": "there"}
     async with pair(policy=refusing(action, object_type, name)) as (here, _):
         with pytest.raises(OperationRefused):
-            here.operations.create_link(bob, OUT, "link", properties)
+            here.operations.forwarding.create_link(bob, OUT, "link", properties)
         assert not here.federation.links
 
 
 async def test_a_link_ends_when_its_creator_may_not_publish_any_more() -> None:
     bob = Principal("bob", "127.0.0.1:5", "AMQP 1.0")
     async with pair(policy=Rules()) as (here, there):
-        here.operations.create_link(bob, IN, "link", {"domain": "peer", "source": "there", "target": "here"})
+        here.operations.forwarding.create_link(bob, IN, "link", {"domain": "peer", "source": "there", "target": "here"})
         await here.state(UP)
         here.operations.policy = refusing(Action.PUBLISH, ObjectType.EXCHANGE)
         await send(there, "there", "x")
@@ -256,7 +259,9 @@ async def test_a_link_ends_with_a_message_that_its_creator_may_not_publish() -> 
     bob = Principal("bob", "127.0.0.1:5", "AMQP 1.0")
     rules = Rules(lambda _, operation: operation.properties.get("routingkey") == "secret", has_key_rules=True)
     async with pair(policy=rules) as (here, there):
-        here.operations.create_link(bob, IN, "link", {"domain": "peer", "source": "there", "target": "amq.topic"})
+        here.operations.forwarding.create_link(
+            bob, IN, "link", {"domain": "peer", "source": "there", "target": "amq.topic"}
+        )
         await here.state(UP)
         await send(there, "there", "a", subject="open")
         await send(there, "there", "b", subject="secret")
@@ -303,8 +308,8 @@ async def test_durable_links_are_there_after_a_restart(tmp_path: Path) -> None:
             here.link(IN, "amq.fanout", "transient", name="in", durable=True)
             here.link(IN, "there", "kept", name="ended", durable=True)
             here.link(IN, "amq.fanout", "kept", name="unkept")
-            here.operations.delete_link(BROKER, IN, "ended")
-            here.operations.delete_domain(BROKER, "ended")
+            here.operations.forwarding.delete_link(BROKER, IN, "ended")
+            here.operations.forwarding.delete_domain(BROKER, "ended")
             container = here.found("in").definition.container
             await here.state(UP, "own")
         await send(there, "there", "x")
@@ -320,7 +325,7 @@ async def test_durable_links_are_there_after_a_restart(tmp_path: Path) -> None:
             await send(here, "amq.fanout", "y")
             assert await receive(there, "there", 2) == ["x", "y"]
             for name in ("out", "own"):
-                here.operations.delete_link(BROKER, OUT, name)
+                here.operations.forwarding.delete_link(BROKER, OUT, name)
             assert here.registry.queue("link.own") is None
         async with FederatedBroker(port=0, data_dir=tmp_path) as here:
             assert [item.name for item in here.federation.links] == ["in"]
@@ -338,7 +343,7 @@ async def test_what_comes_to_an_exchange_while_a_durable_link_is_down_is_kept_fo
             assert await receive(here, "kept", 1) == ["x"]
             names = {queue.name for queue in there.registry.queues}
             assert any(name.endswith("_link") for name in names)
-            here.operations.delete_link(BROKER, IN, "link")
+            here.operations.forwarding.delete_link(BROKER, IN, "link")
             await until(lambda: not there.registry.queues, "the other broker keeps nothing for it")
 
 

@@ -49,7 +49,7 @@ async def test_a_static_route_takes_what_its_key_matches() -> None:
         await send(there, "amq.topic/local.x", "local")
         await send(there, "amq.topic/global.x", "global")
         assert await receive(here, "q", 1) == ["global"]
-        here.operations.delete_bridge(BROKER, name)
+        here.operations.forwarding.delete_bridge(BROKER, name)
         await until(lambda: not there.exchange("amq.topic").binding_count, "the queue of the route is gone")
         assert [link.name for link in here.federation.route_links] == [f"to {there.port}"]
 
@@ -164,7 +164,7 @@ async def test_a_durable_route_is_there_after_restarts_and_loses_nothing(tmp_pat
             assert await receive(here, "q", 1) == ["while it was down"]
             here.unbind("amq.topic", "q", "k")
             await until(lambda: not there.keys("amq.topic"), "the key is unbound")
-            here.operations.delete_route_link(BROKER, f"to {port}")
+            here.operations.forwarding.delete_route_link(BROKER, f"to {port}")
             assert not here.federation.bridges
             await until(lambda: not there.registry.queue(f"qpid.bridge_queue_{name}_{tag}"), "its queue is gone")
         async with RoutedBroker(data_dir=tmp_path / "here") as here:
@@ -251,10 +251,10 @@ async def test_a_missing_exchange_at_the_other_broker_is_named() -> None:
 )
 async def test_routes_that_are_refused(properties: Mapping[str, object], error: str) -> None:
     async with RoutedBroker(queues=["q"]) as here:
-        here.operations.create_route_link(BROKER, "link", {"host": "127.0.0.1", "port": 1}, strict=True)
+        here.operations.forwarding.create_route_link(BROKER, "link", {"host": "127.0.0.1", "port": 1}, strict=True)
         wanted = {"link": "link", "src": "amq.topic", "dest": "amq.topic", **properties}
         with pytest.raises(FederationError, match=error):
-            here.operations.create_bridge(BROKER, "route", wanted, strict=True)
+            here.operations.forwarding.create_bridge(BROKER, "route", wanted, strict=True)
         assert not here.federation.bridges
 
 
@@ -273,19 +273,19 @@ async def test_links_that_are_refused(properties: Mapping[str, object], error: s
     async with RoutedBroker() as here:
         wanted = {"host": "127.0.0.1", "port": 1, **properties}
         with pytest.raises(FederationError, match=error):
-            here.operations.create_route_link(BROKER, "link", wanted, strict=True)
+            here.operations.forwarding.create_route_link(BROKER, "link", wanted, strict=True)
 
 
 async def test_names_are_given_once_and_what_is_missing_is_named() -> None:
     async with RoutedBroker() as here:
-        here.operations.create_route_link(BROKER, "link", {"host": "127.0.0.1", "port": 1})
+        here.operations.forwarding.create_route_link(BROKER, "link", {"host": "127.0.0.1", "port": 1})
         wanted = {"link": "link", "src": "amq.topic", "dest": "amq.topic"}
         for name, error in (("link", "object already exists: link"), ("qpid.x", "names prefixed with 'qpid.'")):
             with pytest.raises(FederationError, match=error):
-                here.operations.create_bridge(BROKER, name, wanted)
+                here.operations.forwarding.create_bridge(BROKER, name, wanted)
         for delete, error in (
-            (here.operations.delete_bridge, "No such bridge: none"),
-            (here.operations.delete_route_link, "No such link: none"),
+            (here.operations.forwarding.delete_bridge, "No such bridge: none"),
+            (here.operations.forwarding.delete_route_link, "No such link: none"),
         ):
             with pytest.raises(FederationError, match=error):
                 delete(BROKER, "none")
@@ -296,11 +296,11 @@ async def test_rules_say_who_has_links_and_what_their_routes_may() -> None:
     place = {"host": "127.0.0.1", "port": 1}
     async with RoutedBroker(policy=refusing(Action.CREATE, ObjectType.LINK)) as here:
         with pytest.raises(OperationRefused):
-            here.operations.create_route_link(bob, "link", place)
+            here.operations.forwarding.create_route_link(bob, "link", place)
     async with RoutedBroker(policy=refusing(Action.PUBLISH, ObjectType.EXCHANGE)) as here:
-        here.operations.create_route_link(bob, "link", place)
+        here.operations.forwarding.create_route_link(bob, "link", place)
         with pytest.raises(OperationRefused):
-            here.operations.create_bridge(
+            here.operations.forwarding.create_bridge(
                 bob, "r", {"link": "link", "src": "q", "srcIsQueue": True, "dest": "amq.topic"}
             )
 

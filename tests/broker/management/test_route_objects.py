@@ -40,7 +40,7 @@ async def test_a_route_from_another_broker() -> None:
         found = await route_of(client, lambda item: item.measured and not item.backlog)
         assert (found.behind, found.unforwarded) == (0, 0)
         await route_of(client, lambda item: item.credit == 497)  # of 500
-        near.operations.delete_bridge(BROKER, "route")
+        near.operations.forwarding.delete_bridge(BROKER, "route")
         assert not await client.objects(remote.Route)
 
 

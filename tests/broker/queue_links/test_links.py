@@ -137,10 +137,10 @@ async def test_receivers_and_a_link_that_moves_share_the_messages() -> None:
 async def test_a_link_can_be_paused() -> None:
     async with linking() as broker:
         link = broker.connect_queues()
-        broker.operations.pause_queue_link(BROKER, "link")
+        broker.operations.forwarding.pause_queue_link(BROKER, "link")
         await send(broker, "in", "one")
         assert (link.state_name, broker.depth("in"), broker.depth("out")) == ("Paused", 1, 0)
-        broker.operations.resume_queue_link(BROKER, "link")
+        broker.operations.forwarding.resume_queue_link(BROKER, "link")
         await broker.has(out=1)
 
 
@@ -150,12 +150,12 @@ async def test_a_deleted_link_takes_nothing_more_and_keeps_nothing() -> None:
         for name, mode in (("moves", "move"), ("copies", "copy")):
             broker.connect_queues(name, mode=mode, target="small")
             await send(broker, "in", "x", "y")
-            broker.operations.delete_queue_link(BROKER, name)
+            broker.operations.forwarding.delete_queue_link(BROKER, name)
         contents = broker.queue("in").contents
         assert contents.acquired_count == 0
         assert not broker.queue("in").delivery.consumers.all
         with pytest.raises(QueueLinkError, match="No such link between queues: moves"):
-            broker.operations.delete_queue_link(BROKER, "moves")
+            broker.operations.forwarding.delete_queue_link(BROKER, "moves")
 
 
 @pytest.mark.parametrize("gone", ["in", "out"])
@@ -164,7 +164,7 @@ async def test_a_link_whose_node_is_deleted_has_failed(gone: str) -> None:
         link = broker.connect_queues()
         broker.operations.delete(BROKER, broker.queue(gone))
         assert (link.state_name, link.reason) == ("Failed", f"queue '{gone}' was deleted")
-        broker.operations.delete_queue_link(BROKER, "link")
+        broker.operations.forwarding.delete_queue_link(BROKER, "link")
 
 
 async def test_circles_are_refused_also_those_that_are_made_later() -> None:
@@ -201,7 +201,7 @@ async def test_what_is_wrong_is_named(properties: dict[str, Any], text: str) -> 
     async with linking() as broker:
         with pytest.raises(QueueLinkError, match=text):
             broker.connect_queues(**properties)
-        assert not broker.operations.queue_links.links  # type: ignore[union-attr]
+        assert not broker.operations.forwarding.queue_links.links  # type: ignore[union-attr]
 
 
 async def test_names_are_used_once() -> None:
@@ -225,9 +225,9 @@ async def test_a_link_acts_for_its_creator(mode: str, action: Action, object_typ
     async with linking() as broker:
         broker.operations.policy = refusing(action, object_type, name)
         with pytest.raises(OperationRefused, match="may not"):
-            broker.operations.create_queue_link(BOB, "link", wanted)
+            broker.operations.forwarding.create_queue_link(BOB, "link", wanted)
         broker.operations.policy = Rules()
-        broker.operations.create_queue_link(BOB, "link", wanted)
+        broker.operations.forwarding.create_queue_link(BOB, "link", wanted)
         if action is not Action.CREATE:
             broker.operations.policy = refusing(action, object_type, name)
             link = broker.queue_link()

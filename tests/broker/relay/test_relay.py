@@ -29,7 +29,7 @@ async def test_messages_wait_until_there_is_a_way_and_arrive_in_order() -> None:
         await send(here, ORDERS, "one", "two")
         assert here.depth(f"relay.{DOMAIN}") == 2
         assert (relay.state_name, relay.reason) == ("Waiting", "the other broker takes the messages")
-        here.operations.delete_relay(BROKER, DOMAIN)
+        here.operations.forwarding.delete_relay(BROKER, DOMAIN)
         here.relay(domain="peer")
         await send(here, ORDERS, "three")
         assert await receive(there, "orders", 3) == ["one", "two", "three"]
@@ -131,7 +131,7 @@ async def test_what_the_other_broker_rejects_is_a_dead_letter_with_the_reason() 
         assert "amqp:not-found: no exchange or queue 'nothing'" in reason_in(here)
         assert relay.dead_lettered == 1
         there.operations.create(BROKER, "nothing", NodeDeclaration())
-        assert here.operations.retry_dead_letters(BROKER, DOMAIN, 0) == 1
+        assert here.operations.forwarding.retry_dead_letters(BROKER, DOMAIN, 0) == 1
         await there.has("nothing", 1)
 
 
@@ -182,10 +182,10 @@ async def test_dead_letters_that_find_no_room_make_the_relay_wait() -> None:
 async def test_a_relay_can_be_paused() -> None:
     async with relaying() as (here, there):
         relay = here.relay(domain="peer")
-        here.operations.pause_relay(BROKER, DOMAIN)
+        here.operations.forwarding.pause_relay(BROKER, DOMAIN)
         assert relay.state_name == "Paused"
         await send(here, ORDERS, "one")
-        here.operations.resume_relay(BROKER, DOMAIN)
+        here.operations.forwarding.resume_relay(BROKER, DOMAIN)
         assert await receive(there, "orders", 1) == ["one"]
 
 
@@ -196,8 +196,8 @@ async def test_a_deleted_relay_ends_the_links_of_its_senders_and_keeps_messages(
             sender = await (await connection.session()).sender(ORDERS)
             await sender.send(Message("one"))
             with pytest.raises(FederationError, match="No such relay"):
-                here.operations.delete_relay(BROKER, "other.example")
-            here.operations.delete_relay(BROKER, DOMAIN)
+                here.operations.forwarding.delete_relay(BROKER, "other.example")
+            here.operations.forwarding.delete_relay(BROKER, DOMAIN)
             with pytest.raises(MessagingError, match="was deleted"):
                 await sender.send(Message("two"))
         assert here.depth(f"relay.{DOMAIN}") == 1
@@ -215,10 +215,10 @@ async def test_messages_that_would_go_in_a_circle_are_dead_letters() -> None:
         here.relay(domain="peer", full_address=True)
         there.registry.relay = RelayTable([], there.registry.clock)
         relays = BrokerRelays(there.operations, there.federation, RelayOptions(enabled=True))
-        there.operations.relays = relays
+        there.operations.forwarding.relays = relays
         relays.start()
-        there.operations.create_domain(BROKER, "back", {"url": here.url})
-        there.operations.create_relay(BROKER, DOMAIN, {"domain": "back"}, strict=True)
+        there.operations.forwarding.create_domain(BROKER, "back", {"url": here.url})
+        there.operations.forwarding.create_relay(BROKER, DOMAIN, {"domain": "back"}, strict=True)
         await send(here, ORDERS, "one")
         await there.has(LETTERS, 1)
         assert "it has left the other broker by a link before" in reason_in(there)
@@ -252,4 +252,4 @@ async def test_a_domain_that_a_relay_needs_cannot_be_deleted() -> None:
     async with relaying() as (here, _):
         here.relay(domain="peer")
         with pytest.raises(FederationError, match=r"domain peer is in use by the relay office\.example"):
-            here.operations.delete_domain(BROKER, "peer")
+            here.operations.forwarding.delete_domain(BROKER, "peer")

@@ -120,11 +120,11 @@ async def test_a_relay_is_paused_while_a_message_is_under_way(frame: str, durabl
         made.proxy.cut_at(Cut(performative, to_broker, passed=False, refuse=True))
         await send(made.here, ORDERS, "one", durable=True)
         await made.state("Waiting")
-        made.here.operations.pause_relay(BROKER, DOMAIN)
+        made.here.operations.forwarding.pause_relay(BROKER, DOMAIN)
         await made.state("Paused")
         made.proxy.refuse(False)
         await send(made.here, ORDERS, "two", durable=True)
-        made.here.operations.resume_relay(BROKER, DOMAIN)
+        made.here.operations.forwarding.resume_relay(BROKER, DOMAIN)
         await made.came("one", "two")
 
 
@@ -153,7 +153,7 @@ async def test_a_deleted_relay_is_not_remembered_by_the_other_broker(tmp_path: P
         await send(made.here, ORDERS, "one", durable=True)
         await made.here.has(WAITING, 0)
         assert len(made.there.registry.memories) == 1
-        made.here.operations.delete_relay(BROKER, DOMAIN)
+        made.here.operations.forwarding.delete_relay(BROKER, DOMAIN)
         await until(lambda: not len(made.there.registry.memories), "it is forgotten")
 
 

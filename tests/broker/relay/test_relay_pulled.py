@@ -21,7 +21,7 @@ def pull(here: RelayingBroker, there: RelayingBroker, principal: Principal = BRO
     """Let the other broker take the messages of a relay that waits."""
     there.domain(here.url, "branch")
     wanted = {"domain": "branch", "source": WAITING, "by_address": True, **properties}
-    there.operations.create_link(principal, IN, "pull", wanted, strict=True)
+    there.operations.forwarding.create_link(principal, IN, "pull", wanted, strict=True)
 
 
 async def test_messages_go_to_the_nodes_of_their_addresses() -> None:
@@ -73,7 +73,7 @@ async def test_a_message_to_what_the_creator_of_the_link_may_not_use_is_a_dead_l
 async def test_messages_of_other_queues_go_to_the_node_in_their_to() -> None:
     async with pair(own=["here"], other=["there"]) as (here, there):
         link = {"domain": "peer", "source": "there", "by_address": True}
-        here.operations.create_link(BROKER, IN, "link", link, strict=True)
+        here.operations.forwarding.create_link(BROKER, IN, "link", link, strict=True)
         async with aio.Connection(there.url) as connection:
             sender = await (await connection.session()).sender("there")
             await sender.send(Message("none"))
@@ -93,4 +93,4 @@ async def test_messages_of_other_queues_go_to_the_node_in_their_to() -> None:
 async def test_what_is_wrong_is_named(properties: dict[str, object], text: str) -> None:
     async with pair() as (here, _):
         with pytest.raises(FederationError, match=text):
-            here.operations.create_link(BROKER, IN, "link", {"domain": "peer", "source": "s", **properties})
+            here.operations.forwarding.create_link(BROKER, IN, "link", {"domain": "peer", "source": "s", **properties})

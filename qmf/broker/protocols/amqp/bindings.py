@@ -16,6 +16,7 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import Action, ObjectType
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.amqp.conditions import LinkRefused
+from qmf.bus.engine.link import Link
 
 #: Link properties: bindings of the node, and of the queue that the client receives from.
 NODE_BINDINGS, LINK_BINDINGS = "qmf.node-bindings", "qmf.link-bindings"
@@ -88,6 +89,29 @@ def _request(item: Mapping[object, object]) -> BindingRequest:
         raise BindingError("amqp:invalid-field", "names and key must be text, arguments a map")
     exchange, queue, key = (None if text is None else str(text) for text in texts.values())
     return BindingRequest(exchange, queue, BindingSpec(key or "", {str(name): arguments[name] for name in arguments}))
+
+
+def make_bindings(
+    operations: Operations, principal: Principal, link: Link, node: Node | None, subscription: Node | None
+) -> None:
+    """Make the bindings that the properties of a link ask for.
+
+    Args:
+        operations, principal: who makes them, and how.
+        link: of a client.
+        node: that the link names.
+        subscription: the queue that the link receives from.
+
+    Raises:
+        OperationRefused: the policy refuses one.
+        LinkRefused: one cannot be made.
+    """
+    for name, queue in ((NODE_BINDINGS, node), (LINK_BINDINGS, subscription)):
+        try:
+            for request in read_bindings(link.properties.get(name)):
+                make_binding(operations, principal, request, node, queue)
+        except BindingError as error:
+            raise LinkRefused(error.condition, f"{name}: {error.description}") from error
 
 
 def make_binding(

@@ -15,30 +15,16 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
-from qmf.broker.nodes.start_positions import StartError, StartPosition
 from qmf.broker.operations.grants import BrowseGrant, ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.operations.publisher import Publisher
-from qmf.broker.protocols.amqp.bindings import (
-    LINK_BINDINGS,
-    LINK_DECLARATION,
-    NODE_BINDINGS,
-    BindingError,
-    make_binding,
-    read_bindings,
-    read_declaration,
-)
+from qmf.broker.protocols.amqp.bindings import LINK_DECLARATION, make_bindings
 from qmf.broker.protocols.amqp.browsing import BrowsingLink
 from qmf.broker.protocols.amqp.conditions import UNAUTHORIZED, LinkRefused
 from qmf.broker.protocols.amqp.coordinator_link import CoordinatorLink
-from qmf.broker.protocols.amqp.filters import (
-    binding_from_filters,
-    choice_from_filters,
-    no_local_filter,
-    start_from_filters,
-)
+from qmf.broker.protocols.amqp.filters import binding_from_filters, no_local_filter
 from qmf.broker.protocols.amqp.incoming import IncomingLink
 from qmf.broker.protocols.amqp.link_ends import node_of, querying_link, resumable_terms
 from qmf.broker.protocols.amqp.link_nodes import LinkNode, LinkNodes
@@ -53,6 +39,7 @@ from qmf.broker.protocols.amqp.resumable import (
     is_lasting,
 )
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks, end_link
+from qmf.broker.protocols.amqp.source_terms import selector_of, start_of, subscription_settings
 from qmf.broker.protocols.amqp.stored_answers import answer_when_stored
 from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
 from qmf.broker.sessions import ClientSessions
@@ -331,9 +318,9 @@ class ClientLinks:
             self._nodes.check_owner(link, queue)
         if queue.settings.browse_only and not browse:
             raise LinkRefused("amqp:not-allowed", f"Queue {queue.name} is browse only.  Refusing acquiring consumer.")
-        self._bind(link, node, queue)
-        selector, applied = self._selector(source, of_queue=node is queue)
-        start, starts = self._start(source, node)
+        make_bindings(self._operations, self._principal, link, node, queue)
+        selector, applied = selector_of(source, of_queue=node is queue)
+        start, starts = start_of(source, node)
         granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied, *starts))
         if link.resumption is not None:
             if browse or source.dynamic or node is not queue:
@@ -364,13 +351,13 @@ class ClientLinks:
 
     def _subscribe(self, link: Link, source: Terminus, exchange: Exchange) -> None:
         """Receive from a subscription that may outlive the link, or be shared."""
-        self._selector(source)  # refused before anything is created
-        self._start(source, exchange)
+        selector_of(source)  # refused before anything is created
+        start_of(source, exchange)
         grant, granted = self._subscriptions.open(link, source, exchange)
         queue = grant.queue
         if queue.settings.exclusive and queue.delivery.consumers:
             raise LinkRefused("amqp:resource-locked", f"subscription {queue.name!r} has a receiver")
-        self._bind(link, exchange, queue)
+        make_bindings(self._operations, self._principal, link, exchange, queue)
         outgoing = OutgoingLink(self._transport, link, queue)
         unsettled: Unsettled | None = None
         if is_lasting(link) and link.resumption is not None and source.expiry is ExpiryPolicy.NEVER:
@@ -398,46 +385,10 @@ class ClientLinks:
             spec, applied = binding_from_filters(source.filters, node.kind)
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
-        settings = self._registry.subscription_settings()
-        if (topic := self._registry.topics.get(source.address)) is not None:
-            own = topic.settings
-            settings = (
-                own
-                if topic.has_limits
-                else attrs.evolve(own, overflow=settings.overflow, limits=settings.limits, keeps_large=True)
-            )
-            settings = attrs.evolve(settings, exclusive=True)
-        settings = read_declaration(link.properties.get(LINK_DECLARATION), self._registry.limits, settings)
-        if no_local := no_local_filter(source.filters):
-            settings = attrs.evolve(settings, excluded=self._client.info.container)
+        no_local = no_local_filter(source.filters)
+        excluded = self._client.info.container if no_local else ""
+        settings = subscription_settings(self._registry, link, source, excluded=excluded)
         return self._nodes.subscribe(link, settings, node, spec), (*applied, *no_local)
-
-    def _bind(self, link: Link, node: Node | None, subscription: Node | None) -> None:
-        """Make the bindings that the properties of a link ask for."""
-        for name, queue in ((NODE_BINDINGS, node), (LINK_BINDINGS, subscription)):
-            try:
-                for request in read_bindings(link.properties.get(name)):
-                    make_binding(self._operations, self._principal, request, node, queue)
-            except BindingError as error:
-                raise LinkRefused(error.condition, f"{name}: {error.description}") from error
-
-    def _selector(self, source: Terminus, *, of_queue: bool = False) -> tuple[Selector | None, tuple[Filter, ...]]:
-        """What the filters of a source choose, by the subject in queues alone; and those that were applied."""
-        try:
-            return choice_from_filters(source.filters, of_queue=of_queue)
-        except ValueError as error:
-            raise LinkRefused("amqp:invalid-field", str(error)) from error
-
-    def _start(self, source: Terminus, node: Node) -> tuple[StartPosition | None, tuple[Filter, ...]]:
-        """Where the filters of a source say that it begins, and the filter that says it."""
-        try:
-            start, applied = start_from_filters(source.filters)
-        except StartError as error:
-            raise LinkRefused("amqp:invalid-field", str(error)) from error
-        if start is not None and not isinstance(node, Queue):
-            text = f"filter {applied[0].name}: {node.name!r} is an exchange, which has no messages to begin at"
-            raise LinkRefused("amqp:not-allowed", text)
-        return start, applied
 
     def _attach_incoming(self, link: Link) -> None:
         """The client wants to send."""
@@ -458,7 +409,7 @@ class ClientLinks:
             node, granted = self._nodes.find(link, target)
         relay, origin = granted.address is None, self._client.info
         publisher = self._publisher(node, relay=relay)
-        self._bind(link, node, node)
+        make_bindings(self._operations, self._principal, link, node, node)
         unsettled: Unsettled | None = None
         incoming: IncomingLink
         if link.resumption is not None:
