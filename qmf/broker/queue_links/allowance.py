@@ -51,10 +51,13 @@ class Allowance:
             self._tokens -= count
 
     def wait(self) -> float:
-        """Seconds until the rate allows the next message; 0 if it does."""
+        """Seconds until the rate allows the next message, as it was at the last `room`; 0 if it did.
+
+        It does not look at the clock again: who was told that there is no room would not be told to wait for it either,
+        if the next message were allowed in between.
+        """
         if not self._rate:
             return 0.0
-        self._fill()
         return max(0.0, (1.0 - self._tokens) / self._rate)
 
     def _fill(self) -> None:

@@ -38,3 +38,13 @@ def test_a_rate_gives_a_message_now_and_the_others_in_time() -> None:
     assert (allowance.room(0), allowance.wait()) == (1, 0.0)
     clock.now += 60  # nothing is saved up for longer than a moment
     assert allowance.room(0) == 2
+
+
+def test_who_found_no_room_has_to_wait_even_if_there_is_some_a_moment_later() -> None:
+    clock = Clock()
+    allowance = Allowance(0, 20, clock)
+    allowance.take(1)
+    assert allowance.room(0) == 0
+    clock.now += 0.06
+    assert allowance.wait() > 0
+    assert (allowance.room(0), allowance.wait()) == (1, 0.0)
