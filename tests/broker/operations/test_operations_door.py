@@ -53,8 +53,8 @@ SET = {"timestamps"}
 
 #: What has methods of the same names, by the name by which it is called, and that asks the policy itself.
 ASKING = {"operations", "administration", "publisher", "publication"}
-#: What has such methods and is no node: parts of the store.
-OTHERS = {"batches", "pages"}
+#: What has such methods and is no node: parts of the store, and what a session of MQTT has sent.
+OTHERS = {"batches", "pages", "sent"}
 
 #: Restoring what the store has is no operation: nobody asks for it.
 EXEMPT = {"store/definitions.py"}
