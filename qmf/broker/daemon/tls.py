@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ import attrs
 
 from qmf.broker.certificates import CertificateFacts
 from qmf.connecting.tls import TlsError, load_own_certificate
+
+log = logging.getLogger("qmf.broker")
 
 #: Days before its end from which a certificate is warned of.
 EXPIRY_WARNING_DAYS = 30
@@ -100,8 +103,28 @@ class BrokerTls:
         return f"the certificate {self.options.cert} {verb} at {end:%Y-%m-%d %H:%M} UTC; renew it, then send SIGHUP"
 
 
+class _LoggedHandshake(ssl.SSLObject):
+    """The broker's end of a connection: why a client's certificate is refused is logged, since nobody else says it.
+
+    The event loop ends such a connection in silence, and the client learns no more than that.
+    """
+
+    def do_handshake(self) -> None:
+        """See `ssl.SSLObject`."""
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as error:
+            # `verify_message` is the reason in words, of a certificate that was verified.
+            reason = getattr(error, "verify_message", "") or error.reason or str(error)
+            log.info("a connection is refused by TLS: %s", reason.replace("_", " ").lower())
+            raise
+
+
 def _make_context(options: TlsOptions) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.sslobject_class = _LoggedHandshake
     context.minimum_version = _VERSIONS[options.minimum_version]
     context.set_alpn_protocols(_ALPN)
     if options.ciphers is not None:

@@ -114,6 +114,15 @@ async def test_both_ports_are_of_one_broker(broker: Broker, files: Files) -> Non
         await client.close()
 
 
+async def test_a_certificate_that_is_refused_is_logged(
+    broker: Broker, files: Files, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "qmf.broker")
+    with pytest.raises(ConnectError):
+        await bus(broker, files, files.stranger).open()
+    assert "a connection is refused by TLS: unable to get local issuer certificate" in caplog.text
+
+
 @pytest.mark.slow
 def test_the_command(files: Files, tmp_path: Path) -> None:
     """A key with a password, clients that need a certificate, and a list of revoked ones."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.client_certificates import PASSWORD, REFUSED, Authority, certified_broker, java_stores
 from support.foreign import ForeignProgram, required
 from support.proxy import Proxy
 
@@ -375,3 +377,26 @@ def test_a_full_queue(jms: ForeignProgram, url: str) -> None:
 
 def test_a_client_id_is_used_once(jms: ForeignProgram, url: str) -> None:
     assert jms("client-id", url, "client") == ["InvalidClientIDException", "again"]
+
+
+def secure(broker: EmbeddedBroker, authority: Authority, name: str) -> str:
+    """A URL with the stores that keytool has made; without a certificate where the name is empty."""
+    keys, trusted = java_stores(authority, name or "bob")
+    options = {"trustStoreLocation": trusted, "trustStorePassword": PASSWORD}
+    if name:
+        options |= {"keyStoreLocation": keys, "keyStorePassword": PASSWORD}
+    written = "&".join(f"transport.{option}={value}" for option, value in options.items())
+    return f"{broker.url}?amqp.saslMechanisms=EXTERNAL&{written}"
+
+
+def test_certificates(jms: ForeignProgram, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "qmf.broker")
+    with certified_broker(tmp_path) as (broker, authority):
+        url = secure(broker, authority, "bob")
+        jms("send", url, "jobs", "text=hello")
+        assert jms("receive", url, "jobs", "all") == ["hello"]
+        for certificate, reason in REFUSED.items():
+            name = certificate[0].removesuffix(".pem") if certificate else ""
+            (told,) = jms("refused", secure(broker, authority, name), "", "")
+            assert re.match(r"J\w+Exception: ", told), told
+            assert re.search(reason, caplog.text)

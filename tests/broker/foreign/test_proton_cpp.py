@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.client_certificates import REFUSED, certified_broker
 from support.foreign import ForeignProgram, required
 from support.proxy import Proxy
 
@@ -103,3 +105,19 @@ def test_passwords(proton: ForeignProgram) -> None:
         assert proton("send", right, "jobs", "one") == ["accepted"]
         with pytest.raises(AssertionError, match="Authentication failed"):
             proton("send", wrong, "jobs", "one")
+
+
+def test_certificates(proton: ForeignProgram, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "qmf.broker")
+    with certified_broker(tmp_path) as (broker, authority):
+        url = broker.url.replace("127.0.0.1", "localhost")  # the only kind of names that proton compares
+
+        def send(*certificate: str) -> list[str]:
+            own = [str(tmp_path / name) for name in certificate]
+            return proton("certified", url, "jobs", str(authority.file), *own)
+
+        assert send("bob.pem") == ["accepted"]
+        for certificate, reason in REFUSED.items():
+            with pytest.raises(AssertionError, match="framing-error: SSL Failure"):
+                send(*certificate)
+            assert re.search(reason, caplog.text)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from support.client_certificates import REFUSED, certified_broker
 from support.foreign import ForeignProgram, required
 from support.proxy import Proxy
 
@@ -170,3 +172,17 @@ def test_over_websocket(rhea: ForeignProgram) -> None:
         assert broker.ws_url is not None
         lines = rhea("types", broker.ws_url, "jobs")
         assert lines[:2] == ["accepted", '"ä€😀"']
+
+
+def test_certificates(rhea: ForeignProgram, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "qmf.broker")
+    with certified_broker(tmp_path) as (broker, authority):
+
+        def send(*certificate: str) -> list[str]:
+            own = [str(tmp_path / name) for name in certificate]
+            return rhea("certified", broker.url, "jobs", str(authority.file), *own)
+
+        assert send("bob.pem") == ["accepted"]
+        for certificate, reason in REFUSED.items():
+            assert send(*certificate) == ["disconnected"]
+            assert re.search(reason, caplog.text)

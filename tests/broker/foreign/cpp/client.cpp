@@ -16,6 +16,7 @@
 #include <proton/session.hpp>
 #include <proton/source.hpp>
 #include <proton/source_options.hpp>
+#include <proton/ssl.hpp>
 #include <proton/target.hpp>
 #include <proton/target_options.hpp>
 #include <proton/tracker.hpp>
@@ -401,6 +402,24 @@ class reconnect : public use {
     int sent_ = 0, received_ = 0;
 };
 
+// ADDRESS AUTHORITY [CERTIFICATE]: a client that proves who it is by a certificate, or with none cannot, sends.
+class certified : public sending {
+  public:
+    certified(const words& arguments) : sending({arguments.at(0), arguments.at(1), "x"}), files_(arguments) {}
+
+  protected:
+    proton::connection_options options() override {
+        const std::string& authority = files_.at(2);
+        auto tls = files_.size() < 4
+            ? proton::ssl_client_options(authority)
+            : proton::ssl_client_options(proton::ssl_certificate(files_[3], files_[3]), authority);
+        return proton::connection_options().ssl_client_options(tls).sasl_allowed_mechs("EXTERNAL");
+    }
+
+  private:
+    words files_;
+};
+
 template <class Use> void run(const words& arguments) {
     Use handler(arguments);
     proton::container(handler).run();
@@ -416,6 +435,7 @@ const std::map<std::string, std::function<void(const words&)>> uses{
     {"subscription", run<subscription>},
     {"refused", run<refused>},
     {"reconnect", run<reconnect>},
+    {"certified", run<certified>},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Uses of rhea that tests ask for: a line on standard input names one, with the URL of a broker and arguments,
 // separated by tabs. What it observes are lines on standard output; the last one is "== done" or "== failed REASON".
 
+const fs = require('fs');
 const readline = require('readline');
 const { once } = require('events');
 const rhea = require('rhea');
@@ -371,6 +372,20 @@ const uses = {
     try {
       const connection = await connect(url, { username, password });
       say('connected');
+      await close(connection);
+    } catch (error) {
+      say(error.message);
+    }
+  },
+
+  // ADDRESS AUTHORITY [CERTIFICATE]: a client that proves who it is by a certificate, or with none cannot, sends.
+  async certified(url, address, authority, certificate) {
+    const own = certificate ? { key: fs.readFileSync(certificate), cert: fs.readFileSync(certificate) } : {};
+    const tls = { transport: 'tls', ca: fs.readFileSync(authority), rejectUnauthorized: true, ...own };
+    try {
+      const connection = await connect(url, { ...tls, enable_sasl_external: true });
+      const sender = await openSender(connection, { target: address });
+      say((await send(sender, [{ body: 'x' }])).join(' '));
       await close(connection);
     } catch (error) {
       say(error.message);
