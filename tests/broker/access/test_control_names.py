@@ -119,3 +119,32 @@ async def test_methods_and_queries_of_objects(tmp_path: Path) -> None:
         while_it_is_there = await refusals()
         await (await owner.receiver("there; {delete: always}")).close()
         assert await refusals() == while_it_is_there
+
+
+async def test_a_node_of_the_other_kind(tmp_path: Path) -> None:
+    rules = "acl allow bob@QPID access queue\nacl deny bob@QPID all\n" + ALL
+    async with (
+        broker(control(tmp_path, rules)) as made,
+        session_of(made, "ann") as owner,
+        session_of(made, "bob") as session,
+    ):
+        await prepare(owner)
+        for name in ("place", "nowhere"):
+            with pytest.raises(MessagingError, match=f"no exchange or queue '{name}'"):
+                await session.sender(f"{name}; {{node: {{type: queue}}}}")
+        with pytest.raises(MessagingError, match="no queue 'place': it is an exchange"):
+            await owner.sender("place; {node: {type: queue}}")
+
+
+async def test_who_may_do_nothing_with_a_queue_does_not_keep_others_from_it(tmp_path: Path) -> None:
+    rules = "acl allow bob@QPID access queue\nacl allow bob@QPID access exchange\nacl deny bob@QPID all\n" + ALL
+    address = "q; {create: always, node: {x-declare: {exclusive: true}}}"
+    async with (
+        broker(control(tmp_path, rules)) as made,
+        session_of(made, "ann") as owner,
+        session_of(made, "bob") as session,
+    ):
+        for attach in (session.sender, session.receiver):
+            with pytest.raises(MessagingError, match="may not"):
+                await attach(address)
+            await (await owner.receiver("q")).close()

@@ -294,7 +294,9 @@ class ClientLinks:
         if isinstance(node, Queue):
             if LINK_DECLARATION in link.properties:
                 raise LinkRefused("amqp:not-allowed", f"{LINK_DECLARATION}: {node.name!r} is a queue, no subscription")
-            self._receive_from(link, source, node, self._receive(node, source), granted)
+            grant = self._receive(node, source)
+            self._nodes.take_exclusive(link, source, node)
+            self._receive_from(link, source, node, grant, granted)
         elif isinstance(node, Exchange) and is_subscription(source):
             self._subscribe(link, source, node)
         else:
@@ -409,6 +411,8 @@ class ClientLinks:
             node, granted = self._nodes.find(link, target)
         relay, origin = granted.address is None, self._client.info
         publisher = self._publisher(node, relay=relay)
+        if node is not None and not target.dynamic:
+            self._nodes.take_exclusive(link, target, node)
         make_bindings(self._operations, self._principal, link, node, node)
         unsettled: Unsettled | None = None
         incoming: IncomingLink

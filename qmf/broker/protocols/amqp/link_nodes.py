@@ -22,6 +22,7 @@ from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueSettings
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.amqp.conditions import LinkRefused
 from qmf.bus.engine.link import Link
@@ -87,15 +88,24 @@ class LinkNodes:
         if node is None and "create-on-demand" in terminus.capabilities:
             node = self._create(name, options)
         if node is None and (node := self._create_by_policy(name)) is None:
-            raise LinkRefused("amqp:not-found", self._missing(name))
+            raise LinkRefused("amqp:not-found", self._missing(principal, name))
         if options.delete_on_close and not isinstance(node, DefaultExchange):
             _check_deletable(node)
             if node is found:
                 self._operations.ask_deletion(principal, node)
             self._nodes.setdefault(link, []).append(node)
-        if options.queue.exclusive and isinstance(node, Queue):
-            self._take(link, node)
         return node, _granted_to(node, options, terminus)
+
+    def take_exclusive(self, link: Link, terminus: Terminus, node: Node) -> None:
+        """The session of a link has a queue for itself, if the terminus asks for that.
+
+        To be called when the link has the rights that it needs: nobody else's queue can be taken before.
+
+        Raises:
+            LinkRefused: another session has it, or receives from it.
+        """
+        if terminus.properties and isinstance(node, Queue) and self._options(terminus).queue.exclusive:
+            self._take(link, node)
 
     def check_owner(self, link: Link, queue: Queue) -> None:
         """Check that a link may consume from a queue.
@@ -129,9 +139,14 @@ class LinkNodes:
             text = f"{error}; the capability queue or topic says which"
             raise LinkRefused("amqp:precondition-failed", text) from error
 
-    def _missing(self, name: str) -> str:
-        """What is missing for a link, and whether there is a node of the other kind."""
+    def _missing(self, principal: Principal, name: str) -> str:
+        """What is missing for a link, and whether there is a node of the other kind, for who may access that."""
         other = self._registry.find(name)
+        try:
+            if other is not None:
+                self._operations.ask_access(principal, other)
+        except OperationRefused:
+            other = None
         if other is None:
             return self._registry.missing(name)
         kind, is_there = ("exchange", "a queue") if isinstance(other, Queue) else ("queue", "an exchange")
