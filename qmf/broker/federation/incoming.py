@@ -20,6 +20,7 @@ from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.repeated_messages import RepeatedMessages
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.link_memory import LinkMemory
+from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observed_clients import ClientLink
 from qmf.broker.nodes.peer_routes import RouteMeasure
 from qmf.broker.nodes.router import Node
@@ -86,7 +87,7 @@ class PullingLink(RememberingIncomingLink):
             suppress: the peer does not resume links; a message that comes again by its id is not published.
         """
         self.memory = memory
-        resumable = link.resumption is not None
+        resumable = link.joined = link.resumption is not None
         super().__init__(
             transport,
             link,
@@ -117,21 +118,15 @@ class PullingLink(RememberingIncomingLink):
             self._on_refused(refusal)
         return Outcome.RELEASED, "", ""
 
-    def on_deliveries(self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int = 0) -> None:
-        """See `IncomingLink`."""
-        if not self._returning:
-            super().on_deliveries(self._choose(deliveries, message_format), message_format)
-            return
-        for delivery_tag, _ in deliveries:
-            if delivery_tag is not None:
-                self._transport.engine.decisions.settle(self.link, delivery_tag, Outcome.RELEASED)
-        self._transport.flush_soon()
-
-    def _choose(
-        self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int
-    ) -> list[tuple[int | None, bytes]]:
-        """The messages that are published; the others are rejected, or accepted once more."""
+    def choose(
+        self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int = 0
+    ) -> Iterable[tuple[int | None, bytes]]:
+        """See `IncomingLink`. What goes in a circle is rejected, and what was accepted is accepted once more."""
+        deliveries = super().choose(deliveries, message_format)
         chosen: list[tuple[int | None, bytes]] = []
+        if self._returning:
+            self._return(tag for tag, _ in deliveries)
+            return chosen
         for delivery in deliveries:
             tag, data = delivery
             if reason := self._trace.refusal(data, message_format):
@@ -150,6 +145,29 @@ class PullingLink(RememberingIncomingLink):
             else:
                 chosen.append(delivery)
         return chosen
+
+    def _return(self, tags: Iterable[int | None]) -> None:
+        """Give messages back to their source."""
+        for tag in tags:
+            if tag is not None:
+                self._transport.engine.decisions.settle(self.link, tag, Outcome.RELEASED)
+        self._transport.flush_soon()
+
+    def _publish_all(self, messages: Sequence[Message], tags: Sequence[int | None], node: Node | None) -> None:
+        """See `IncomingLink`. Where a queue may have no room, one by one: nothing overtakes what is returned."""
+        if len(messages) <= 1 or self._has_room(messages, node):
+            super()._publish_all(messages, tags, node)
+            return
+        for place, message in enumerate(messages):
+            if self._returning:
+                self._return(tags[place:])
+                return
+            super()._publish_all([message], tags[place : place + 1], node)
+
+    def _has_room(self, messages: Sequence[Message], node: Node | None) -> bool:
+        """True if the queues of the first message would take as many, as large as the largest of them."""
+        count, size = len(messages), len(messages) * max(len(message.data) for message in messages)
+        return all(queue.has_room(count, size) for queue in self._registry.targets(node, messages[0]))
 
     def on_published(self, event: Delivery) -> None:
         """See `IncomingLink`."""

@@ -173,9 +173,7 @@ class Journal:
         if self._confirmed and not current.unit.changed:
             current.unit.confirmed.extend(self._confirmed)
             self._confirmed.clear()
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
+        # What was scheduled stays: there is at most one in a turn of the loop, however many units are closed.
         if not (current.unit.messages or current.acknowledged):
             current.unit.lasting = True
             self._store.submit(current.unit, on_stored)

@@ -36,6 +36,7 @@ from qmf.bus.engine.events import (
     Drained,
     EngineEvent,
     EventBatch,
+    HeldBatch,
     LinkAttached,
     LinkDetached,
     LinkRequested,
@@ -90,6 +91,11 @@ class LinkOwner:
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
         """The broker accepted messages."""
+        for settled in batch.events():
+            self.on_outcome(settled)
+
+    def on_held(self, batch: HeldBatch) -> None:
+        """The broker accepted messages, and waits until they are settled."""
         for settled in batch.events():
             self.on_outcome(settled)
 
@@ -338,6 +344,10 @@ class NetworkConnection:
         if (owner := self._owners.get(event.link)) is not None:
             owner.on_accepted(event)
 
+    def _on_held(self, event: HeldBatch) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_held(event)
+
     def _on_outcome(self, event: OutcomeReceived) -> None:
         if (owner := self._owners.get(event.link)) is not None:
             owner.on_outcome(event)
@@ -413,6 +423,7 @@ class NetworkConnection:
 HANDLERS: dict[type[EngineEvent | EventBatch], Callable[[NetworkConnection, Any], None]] = {
     DeliveryBatch: NetworkConnection._on_deliveries,
     AcceptedBatch: NetworkConnection._on_accepted,
+    HeldBatch: NetworkConnection._on_held,
     Delivery: NetworkConnection._on_delivery,
     MessageTooLarge: NetworkConnection._on_too_large,
     OutcomeReceived: NetworkConnection._on_outcome,

@@ -21,6 +21,7 @@ from qmf.bus.engine.events import (
     DeliveryBatch,
     EngineEvent,
     EventBatch,
+    HeldBatch,
     MessageTooLarge,
     OutcomeConfirmed,
     OutcomeReceived,
@@ -250,7 +251,7 @@ class Deliveries:
         elif kind == HELD:
             for tag, handle in items:
                 link.transactional[tag] = handle
-                self._emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False, b""))
+                self._emit_held(link, tag)
         else:
             for handle in items:
                 _forget_transactional(link, handle)
@@ -268,6 +269,13 @@ class Deliveries:
             last.delivery_tags.extend(delivery_tags)
         else:
             self._events.append(AcceptedBatch(link, delivery_tags, transaction))
+
+    def _emit_held(self, link: Link, delivery_tag: int) -> None:
+        last = self._events[-1] if self._events else None
+        if type(last) is HeldBatch and last.link is link:
+            last.delivery_tags.append(delivery_tag)
+        else:
+            self._events.append(HeldBatch(link, [delivery_tag]))
 
     def on_changed(self, link: Link | None, delivery: Any) -> None:
         """Something happened to a delivery; `link` is None when the engine has forgotten the link."""
@@ -296,8 +304,11 @@ class Deliveries:
                 lib.pn_delivery_settle(delivery)
             return
         if outcome is Outcome.ACCEPTED:
-            final = not link.keeps_unsettled or bool(lib.pn_delivery_settled(delivery))
-            event = _outcome_received(link, delivery_tag, outcome, "", "", False, False, None, final, b"")
+            if link.keeps_unsettled and not lib.pn_delivery_settled(delivery):
+                link.transactional[delivery_tag] = handle
+                self._emit_held(link, delivery_tag)
+                return
+            event = _outcome_received(link, delivery_tag, outcome, "", "", False, False, None, True, b"")
         else:
             event = self._read_outcome(link, delivery, delivery_tag, state)
         if event.final:
@@ -353,6 +364,12 @@ class Deliveries:
                 return
             data = whole
         lib.pn_link_advance(impl)
+        self._emit_received(link, delivery, data)
+        if link.draining:
+            self._links.check_drained(link)
+
+    def _emit_received(self, link: Link, delivery: Any, data: bytes) -> None:
+        """A message has come whole."""
         message_format, link.message_format = link.message_format, 0
         transaction = None
         if self._server and lib.pn_delivery_remote_state(delivery) == TRANSACTIONAL:
@@ -360,12 +377,13 @@ class Deliveries:
         if lib.pn_delivery_settled(delivery):
             lib.pn_delivery_settle(delivery)
             self._emit(_delivery(link, None, data, transaction, message_format))
+            return
+        delivery_tag = self._take_tag() if link.resumption is None else _read_tag(delivery)
+        link.received[delivery_tag] = self._handle(delivery)
+        if link.joined and transaction is None and not message_format:
+            self._emit_messages(link, [(delivery_tag, data)])
         else:
-            delivery_tag = self._take_tag() if link.resumption is None else _read_tag(delivery)
-            link.received[delivery_tag] = self._handle(delivery)
             self._emit(_delivery(link, delivery_tag, data, transaction, message_format))
-        if link.draining:
-            self._links.check_drained(link)
 
     def _on_settled(self, link: Link, delivery: Any) -> None:
         """The peer may have settled a delivery whose outcome it was to confirm."""

@@ -219,6 +219,24 @@ class AcceptedBatch:
         ]
 
 
+@attrs.frozen(weakref_slot=False)
+class HeldBatch:
+    """The peer has accepted messages that we sent on a link that holds them (`Link.keeps_unsettled`), one after the
+    other: `Decisions.settle_sent` settles them.
+
+    Attributes:
+        link: on which link they were sent.
+        delivery_tags: of each, as of `OutcomeReceived`.
+    """
+
+    link: Link
+    delivery_tags: list[int]
+
+    def events(self) -> list[OutcomeReceived]:
+        """The same, one by one."""
+        return [OutcomeReceived(self.link, tag, Outcome.ACCEPTED, final=False) for tag in self.delivery_tags]
+
+
 @attrs.frozen
 class OutcomeConfirmed:
     """The peer has settled a message that we received, after `Decisions.set_outcome` without a transaction.
@@ -287,4 +305,4 @@ EngineEvent = (
 )
 
 #: Several messages or outcomes at once.
-EventBatch = DeliveryBatch | AcceptedBatch
+EventBatch = DeliveryBatch | AcceptedBatch | HeldBatch

@@ -45,6 +45,8 @@ class Link:
         quiet: of a link on which we send: that the peer has given credit is not reported, see `set_quiet`.
         count_available: set by the owner of a link on which we send: counts the messages that wait for credit, for a
             peer that asks; None to tell no number.
+        joined: set by the owner of a link that can be resumed, on which we receive: messages that come one after the
+            other are a `DeliveryBatch`, as they are on other links.
         available: of a link on which we receive: how many messages wait for credit at the peer, as it told last
             (`Engine.ask_state`); None if it has not.
         direct: set by the owner: called with messages and acceptances in place of the events, unless others wait to be
@@ -68,6 +70,7 @@ class Link:
         "handle",
         "impl",
         "is_sender",
+        "joined",
         "max_message",
         "message_format",
         "name",
@@ -99,7 +102,7 @@ class Link:
         self.properties: Mapping[str, object] = {}
         self.resumption: Resumption | None = None
         self.max_message = 0
-        self.quiet = False
+        self.quiet = self.joined = False
         self._keeps_unsettled = False
         self.raw = raw
         self.session = raw.session

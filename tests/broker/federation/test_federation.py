@@ -16,9 +16,12 @@ from support.waiting import until
 from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.node_declaration import read_node_declaration
+from qmf.broker.nodes.recorder import OnStored
 from qmf.broker.operations.peers import FederationError
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
+from qmf.broker.store.store import Store
+from qmf.broker.store.unit import Unit
 from qmf.bus.engine.events import MessageTooLarge
 
 UP, WAITING, FAILED = PeerLinkState.OPERATIONAL, PeerLinkState.WAITING, PeerLinkState.FAILED
@@ -190,6 +193,40 @@ async def test_messages_wait_at_the_source_until_there_is_room() -> None:
         link = await here.state(WAITING)
         assert link.reason.startswith("no room in 'here': ")
         assert await receive(here, "here", 10) == contents
+
+
+async def test_a_small_message_does_not_overtake_a_large_one_for_which_there_is_no_room() -> None:
+    async with pair(own=()) as (here, there):
+        properties = {"qpid.max_size": 1_500, "qpid.flow_stop_size": 0}
+        here.operations.create(BROKER, "here", read_node_declaration(("queue",), properties))
+        contents = ["a" * 1_000, "b" * 1_000, "c"]
+        await send(there, "there", *contents)
+        here.link(IN, "there", "here")
+        await here.state(WAITING)
+        assert await receive(here, "here", 3) == contents
+
+
+async def test_durable_messages_that_come_together_are_written_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with pair(own=(), data_dir=tmp_path) as (here, there):
+        here.operations.create(BROKER, "here", read_node_declaration(("queue",), {"durable": True}))
+        contents = [str(number) for number in range(40)]
+        await send(there, "there", *contents, durable=True)
+        units: list[int] = []
+        submit = Store.submit
+
+        def count(store: Store, unit: Unit, on_stored: OnStored | None = None) -> None:
+            units.append(len(unit.messages))
+            submit(store, unit, on_stored)
+
+        monkeypatch.setattr(Store, "submit", count)
+        here.link(IN, "there", "here")
+        await until(lambda: not there.depth("there"), "all were accepted")
+        assert sum(units) == len(contents)
+        assert max(units) > 1
+        monkeypatch.undo()
+        assert await receive(here, "here", len(contents)) == contents
 
 
 async def test_what_cannot_be_created() -> None:

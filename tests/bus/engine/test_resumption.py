@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.engines import Pair
 
-from qmf.bus.engine.events import ConnectionFailed, Delivery, LinkAttached, LinkRequested, OutcomeConfirmed
+from qmf.bus.engine.events import (
+    ConnectionFailed,
+    Delivery,
+    DeliveryBatch,
+    HeldBatch,
+    LinkAttached,
+    LinkRequested,
+    OutcomeConfirmed,
+)
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION, MAX_LISTED, Resumption, read_resumption, write_resumption
 from qmf.bus.engine.values import Outcome, Terminus
@@ -129,3 +137,37 @@ def test_a_malformed_property_fails_the_connection() -> None:
     pair.client.links.attach("name", is_sender=True, terminus=Terminus("there"), properties={LINK_RESUMPTION: "text"})
     pair.pump()
     assert any(isinstance(event, ConnectionFailed) for event in pair.at_server)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_messages_that_come_together_are_a_batch_if_the_owner_wants_it(joined: bool) -> None:
+    pair = Pair()
+    mine, theirs = resumable(pair, sending=True)
+    theirs.joined = joined
+    for tag in (7, 9):
+        pair.client.deliveries.send(mine, b"%d" % tag, delivery_tag=tag)
+    pair.server.feed(b"".join(iter(pair.client.output, b"")))
+    single = [Delivery(theirs, 7, b"7"), Delivery(theirs, 9, b"9")]
+    batch = [DeliveryBatch(theirs, [(7, b"7"), (9, b"9")])]
+    assert list(pair.server.events) == (batch if joined else single)
+
+
+def test_acceptances_that_are_held_come_together() -> None:
+    pair = Pair()
+    mine, theirs = resumable(pair, sending=True)
+    mine.keeps_unsettled = True
+    for tag in (7, 9):
+        pair.client.deliveries.send(mine, b"x", delivery_tag=tag)
+    pair.pump()
+    for tag in (7, 9):
+        pair.server.decisions.set_outcome(theirs, tag, Outcome.ACCEPTED)
+    pair.client.feed(b"".join(iter(pair.server.output, b"")))
+    (batch,) = pair.client.events
+    assert batch == HeldBatch(mine, [7, 9])
+    assert [(event.delivery_tag, event.final) for event in batch.events()] == [(7, False), (9, False)]
+    pair.client.events.clear()
+    pair.at_server.clear()
+    for tag in (7, 9):
+        pair.client.decisions.settle_sent(mine, tag, Outcome.ACCEPTED)
+    pair.pump()
+    assert pair.at_server == [OutcomeConfirmed(theirs, 7), OutcomeConfirmed(theirs, 9)]

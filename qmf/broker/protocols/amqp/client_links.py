@@ -44,7 +44,7 @@ from qmf.broker.protocols.amqp.stored_answers import answer_when_stored
 from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
-from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, OutcomeConfirmed, OutcomeReceived
+from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, HeldBatch, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.values import ExpiryPolicy, Filter, Terminus
@@ -113,6 +113,11 @@ class ClientLinks:
         """The client accepted messages."""
         if (outgoing := self._outgoing.get(batch.link)) is not None:
             outgoing.on_accepted(batch.delivery_tags)
+
+    def on_held(self, batch: HeldBatch) -> None:
+        """The client accepted messages, and waits until the broker has settled them."""
+        if (outgoing := self._outgoing.get(batch.link)) is not None:
+            outgoing.on_held(batch.delivery_tags)
 
     def on_delivery(self, event: Delivery) -> None:
         """The client sent a message."""

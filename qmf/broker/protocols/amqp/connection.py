@@ -30,6 +30,7 @@ from qmf.bus.engine.events import (
     DeliveryBatch,
     EngineEvent,
     EventBatch,
+    HeldBatch,
     LinkDetached,
     LinkRequested,
     OutcomeConfirmed,
@@ -161,6 +162,8 @@ class ServerConnection:
                 self._links.on_deliveries(event)
             case AcceptedBatch():
                 self._links.on_accepted(event)
+            case HeldBatch():
+                self._links.on_held(event)
             case Delivery():
                 self._links.on_delivery(event)
             case OutcomeReceived():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
@@ -140,12 +140,12 @@ class IncomingLink:
             message_format: of all.
         """
         registry, change = self._registry, self._change
-        # Messages that are published together, since they are routed alike, and their delivery tags.
+        # Messages that are published together, since they are routed and stored alike, and their delivery tags.
         messages: list[Message] = []
         tags: list[int | None] = []
-        target, subject = self.node, ""
-        by_subject = not isinstance(target, Queue)
-        for delivery_tag, data in deliveries:
+        target, subject, durable = self.node, "", False
+        by_subject, stores = not isinstance(target, Queue), registry.recorder is not None
+        for delivery_tag, data in self.choose(deliveries, message_format):
             try:
                 message, node = read_and_resolve(
                     registry,
@@ -161,7 +161,10 @@ class IncomingLink:
                 self._settle(Delivery(self.link, delivery_tag, data), reject(registry, error))
                 continue
             message.origin = self._origin
-            if messages and (node is not target or (by_subject and message.subject != subject)):
+            is_stored = stores and message.durable
+            if messages and (
+                node is not target or is_stored is not durable or (by_subject and message.subject != subject)
+            ):
                 self._publish_all(messages, tags, target)
                 messages, tags = [], []
             if node is None:
@@ -169,23 +172,34 @@ class IncomingLink:
                 messages, tags = [], []
                 self._settle(Delivery(self.link, delivery_tag, data), publish_message(self._publisher, message, node))
                 continue
-            if message.durable and registry.recorder is not None:
-                self._publish_all(messages, tags, target)
-                messages, tags = [], []
-                self._publish_durable(Delivery(self.link, delivery_tag, data), message, node, registry.recorder)
-                continue
             if node is not target:
                 target, by_subject = node, not isinstance(node, Queue)
-            subject = message.subject
+            subject, durable = message.subject, is_stored
             messages.append(message)
             tags.append(delivery_tag)
         self._publish_all(messages, tags, target)
+
+    def choose(
+        self,
+        deliveries: Iterable[tuple[int | None, bytes]],
+        message_format: int = 0,  # noqa: ARG002
+    ) -> Iterable[tuple[int | None, bytes]]:
+        """Those of some deliveries that are published; whoever leaves others out gives them an outcome.
+
+        Args:
+            deliveries, message_format: see `on_deliveries`.
+        """
+        return deliveries
 
     def _publish_all(self, messages: Sequence[Message], tags: Sequence[int | None], node: Node | None) -> None:
         """Publish messages that are routed alike, settle them, and give credit for the next ones."""
         if not messages:
             return
         link = self.link
+        recorder = self._registry.recorder
+        if recorder is not None and messages[0].durable:
+            self._publish_durable(messages, tags, node, recorder)
+            return
         try:
             refused = self._publisher.publish_all(node, messages)
         except OperationRefused as error:
@@ -208,25 +222,56 @@ class IncomingLink:
                 self._transport.accept_later(link, tag)
             else:
                 accepted.append(tag)
-        if accepted:
-            self._transport.engine.decisions.accept_all(link, accepted)
-            self._transport.flush_soon()
-        self.transfers += len(messages)
-        self._finish(len(messages))
+        self._accept_all(accepted, len(messages))
 
-    def _publish_durable(self, event: Delivery, message: Message, node: Node | None, recorder: Recorder) -> None:
-        """Route a message, and settle it when it is on the disk, if a durable queue has it."""
+    def _accept_all(self, tags: list[int], count: int) -> None:
+        """Accept messages with these delivery tags, of `count` that came, and give credit for the next ones."""
+        if tags:
+            self._transport.engine.decisions.accept_all(self.link, tags)
+            self._transport.flush_soon()
+        self.transfers += count
+        self._finish(count)
+
+    def _publish_durable(
+        self, messages: Sequence[Message], tags: Sequence[int | None], node: Node | None, recorder: Recorder
+    ) -> None:
+        """Route messages in one unit, and settle them when it is on the disk, if a durable queue has any of them."""
+        events = [Delivery(self.link, tag, message.data) for message, tag in zip(messages, tags, strict=True)]
         recorder.flush()
-        refusal = publish_message(self._publisher, message, node)
+        try:
+            refused = self._publisher.publish_all(node, messages)
+        except OperationRefused as error:
+            refusal = reject(self._registry, error, len(messages))
+            for event in events:
+                self._settle(event, refusal)
+            return
         if self._registry.flows:
             self._meet()
-        if refusal is not None:
-            recorder.flush()  # other queues may have it
-            self._settle(event, refusal)
+        for place, event in enumerate(events):
+            if place not in refused:
+                self.on_published(event)
+        if len(refused) == len(events):
+            recorder.flush()  # other queues may have them
+            self._on_all_stored(events, refused, None)
+        elif not recorder.close_unit(lambda error: self._on_all_stored(events, refused, error)):
+            self._on_all_stored(events, refused, None)
+
+    def _on_all_stored(self, events: Sequence[Delivery], refused: Mapping[int, str], error: NotStored | None) -> None:
+        """Settle the messages of a unit, in their order; those that were refused may be in other queues.
+
+        Args:
+            events: of all messages.
+            refused: why some were refused, by their places.
+            error: why the unit is not on the disk.
+        """
+        if error is None and not refused and not self._singly:
+            self._accept_all([event.delivery_tag for event in events if event.delivery_tag is not None], len(events))
             return
-        self.on_published(event)
-        if not recorder.close_unit(lambda error: self._on_stored(event, error)):
-            self._settle(event)
+        for place, event in enumerate(events):
+            if place in refused:
+                self._settle(event, Refusal(Reason.FULL, refused[place]))
+            else:
+                self._on_stored(event, error)
 
     def on_published(self, event: Delivery) -> None:
         """A durable message was published; the changes that it made are in the current unit."""

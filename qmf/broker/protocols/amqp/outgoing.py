@@ -145,10 +145,11 @@ class OutgoingLink:
 
     def on_outcome(self, event: OutcomeReceived) -> None:
         """The client settled a message. A released or modified one goes back to the queue, the others are done."""
-        entry = self._unsettled.pop(event.delivery_tag, None)
         if not event.final:
-            self._settle_held(entry, event)
-        elif entry is not None:
+            self.on_held([event.delivery_tag])
+            return
+        entry = self._unsettled.pop(event.delivery_tag, None)
+        if entry is not None:
             self.settle(entry, event)
         else:
             self._delivery.dispatch()
@@ -160,21 +161,25 @@ class OutgoingLink:
         if len(self._contents):
             self._delivery.dispatch()
 
-    def _settle_held(self, entry: Entry | None, event: OutcomeReceived) -> None:
-        """The client accepts a message, and waits until the broker has settled it: when that is stored."""
+    def on_held(self, delivery_tags: Sequence[int]) -> None:
+        """The client accepts messages, and waits until they are settled: when that is stored, in one unit."""
         link, recorder = self.link, self.queue.recorder
-        engine = self._transport.engine
+        decisions = self._transport.engine.decisions
+        transport = self._transport
 
         def settle(_: NotStored | None = None) -> None:
-            engine.decisions.settle_sent(link, event.delivery_tag, event.outcome)
-            self._transport.flush_soon()
+            for tag in delivery_tags:
+                decisions.settle_sent(link, tag, Outcome.ACCEPTED)
+            transport.flush_soon()
 
         if recorder is not None:
             recorder.flush()
-        if entry is not None:
-            self.settle(entry, event)
+        pop = self._unsettled.pop
+        self._delivery.accept_all([entry for tag in delivery_tags if (entry := pop(tag, None)) is not None])
         if recorder is None or not recorder.close_unit(settle):
             settle()
+        if len(self._contents):
+            self._delivery.dispatch()
 
     def settle(self, entry: Entry, event: OutcomeReceived, *, transactional: bool = False) -> None:
         """Let the outcome of a message take effect."""

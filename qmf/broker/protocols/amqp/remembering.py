@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from qmf.broker.nodes.link_memory import LinkMemory
@@ -34,21 +35,32 @@ class RememberingIncomingLink(IncomingLink):
         self.memory.users -= 1
         super().end()
 
-    def on_delivery(self, event: Delivery) -> None:
-        """Route a message. The sender settles one that was accepted; any other one may be sent again, unchanged."""
-        tag, memory = event.delivery_tag, self.memory
-        if tag is None or self.link.resumption is None:
-            super().on_delivery(event)
-        elif tag in memory:
-            self._settle(event)
-        elif tag in memory.storing:  # it came on a connection that is lost
-            memory.storing[tag] = (self, event)
-        elif not event.data and not event.message_format:
-            # It could not be stored since it was listed, and is needed once more. Messages with a format may be empty.
-            self._transport.engine.decisions.settle(self.link, tag, Outcome.RELEASED)
-            self._transport.flush_soon()
-        else:
-            super().on_delivery(event)
+    def choose(
+        self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int = 0
+    ) -> Iterable[tuple[int | None, bytes]]:
+        """See `IncomingLink`. Those that were published before are not published again.
+
+        The sender settles one that was accepted; any other one may be sent again, unchanged.
+        """
+        if self.link.resumption is None:
+            return deliveries
+        memory = self.memory
+        chosen: list[tuple[int | None, bytes]] = []
+        for delivery in deliveries:
+            tag, data = delivery
+            if tag is None:
+                chosen.append(delivery)
+            elif tag in memory:
+                self._settle(Delivery(self.link, tag, data))
+            elif tag in memory.storing:  # it came on a connection that is lost
+                memory.storing[tag] = (self, Delivery(self.link, tag, data))
+            elif not data and not message_format:
+                # It could not be stored since it was listed, and is needed once more. Those with a format may be empty.
+                self._transport.engine.decisions.settle(self.link, tag, Outcome.RELEASED)
+                self._transport.flush_soon()
+            else:
+                chosen.append(delivery)
+        return chosen
 
     def on_published(self, event: Delivery) -> None:
         """See `IncomingLink`."""

@@ -77,7 +77,7 @@ class ResumableIncomingLink(RememberingIncomingLink):
         self.memory = cast(AmqpMemory, memories.find(self._memory_name)) if self.lasting else LinkMemory()
         window = window_of(transport, CREDIT_WINDOW)
         super().__init__(transport, link, publisher, node, relay=relay, origin=origin, window=window)
-        self._singly = True
+        self._singly = link.joined = True
 
     def reconcile(self, listed: Unsettled) -> Unsettled:
         """Compare with what the client lists, unless the link is lasting: a client may have been restarted.
@@ -95,6 +95,7 @@ class ResumableIncomingLink(RememberingIncomingLink):
         self._publisher = publisher
         self._origin = origin
         self.link = link
+        link.joined = True
         self.attempt = _attempt(link)
 
     def forget(self) -> None:

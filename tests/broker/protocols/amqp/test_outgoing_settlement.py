@@ -17,6 +17,9 @@ from support.recording import message, text
 from support.waiting import until
 
 from qmf.broker import AmqpOptions, Broker
+from qmf.broker.nodes.node_declaration import read_node_declaration
+from qmf.broker.nodes.recorder import OnStored
+from qmf.broker.operations.principal import BROKER
 from qmf.bus.engine.events import (
     CreditChanged,
     Delivery,
@@ -101,6 +104,32 @@ async def test_a_receiver_that_settles_second_waits_for_the_broker(stored: bool,
         (delivery,) = deliveries(client)
         client.engine.decisions.set_outcome(link, tag_of(delivery), Outcome.ACCEPTED)
         await client.exchange(OutcomeConfirmed)
+        (queue,) = broker.registry.queues
+        assert depth_of(queue) == (0, 0)
+
+
+async def test_acceptances_that_come_together_are_written_together(tmp_path: Path) -> None:
+    async with VisibleBroker(port=0, data_dir=tmp_path) as broker, client_of(broker) as client:
+        broker.operations.create(BROKER, "q", read_node_declaration(("queue",), {"durable": True}))
+        recorder = broker.registry.recorder
+        assert recorder is not None
+        link = await receiver(client, 10, second=True)
+        await publish(client, "a", "b", "c")
+        await client.exchange(Delivery, 3)
+        with pytest.MonkeyPatch.context() as patch:
+            waiters: list[OnStored] = []
+            close_unit = recorder.close_unit
+
+            def close(on_stored: OnStored | None) -> bool:
+                if on_stored is not None:
+                    waiters.append(on_stored)
+                return close_unit(on_stored)
+
+            patch.setattr(recorder, "close_unit", close)
+            for delivery in deliveries(client):
+                client.engine.decisions.set_outcome(link, tag_of(delivery), Outcome.ACCEPTED)
+            await client.exchange(OutcomeConfirmed, 3)
+        assert len(waiters) == 1
         (queue,) = broker.registry.queues
         assert depth_of(queue) == (0, 0)
 
