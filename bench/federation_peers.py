@@ -1,4 +1,7 @@
-"""Pairs of brokers of which one takes messages from the other: ours, qpidd by bridges, RabbitMQ by shovels."""
+"""Pairs of brokers of which one takes messages from the other: ours, qpidd by bridges, RabbitMQ by shovels.
+
+Each broker has a folder of its own for what is durable. Nodes and messages are not, unless they are asked for.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,14 @@ RABBITMQ = "RabbitMQ"
 TIMEOUT = 600.0
 #: Messages that are sent at once, and bytes of each.
 BATCH, SIZE = 1_000, 100
-#: The queue at the destination in which all messages arrive.
-ARRIVED = "arrived"
+#: Messages that may be on their way, and after how many a bridge of qpidd acknowledges them.
+CREDIT, ACKNOWLEDGED = 500, 100
+#: The queues at the destination in which messages arrive, and durable ones.
+ARRIVED, KEPT = "arrived", "kept"
+#: Names of the exchanges to which they are bound.
+_EXCHANGES = {ARRIVED: "amq.fanout", KEPT: "kept-exchange"}
+#: Limits of qpidd's, which are off.
+_UNLIMITED = {"qpid.max_count": 0, "qpid.max_size": 0}
 
 
 class FederatedPair(abc.ABC):
@@ -39,7 +48,10 @@ class FederatedPair(abc.ABC):
     Attributes:
         name: of the kind.
         source, target: the brokers.
+        pause: seconds between two looks at what has arrived.
     """
+
+    pause = 0.02
 
     def __init__(self, name: str, source: MeasuredBroker, target: MeasuredBroker, stack: ExitStack) -> None:
         """Connect to both."""
@@ -57,11 +69,11 @@ class FederatedPair(abc.ABC):
         """Resident memory of both, in bytes."""
         return self.source.memory() + self.target.memory()
 
-    def fill(self, queue: str, count: int) -> None:
+    def fill(self, queue: str, count: int, *, durable: bool = False) -> None:
         """Send messages to a queue of the source."""
         sender = self.sessions[0].sender(self.address(queue), capacity=BATCH)
         for _ in range(count):
-            sender.send(Message(b"x" * SIZE), sync=False)
+            sender.send(Message(b"x" * SIZE, durable=durable), sync=False)
         self.sessions[0].sync()
         sender.close()
 
@@ -70,23 +82,38 @@ class FederatedPair(abc.ABC):
         """The address of a queue."""
 
     @abc.abstractmethod
-    def add_queue(self, name: str) -> None:
+    def add_queue(self, name: str, *, durable: bool = False) -> None:
         """Create a queue at the source."""
 
     @abc.abstractmethod
-    def add_route(self, name: str, queue: str, url: str) -> None:
-        """Create a link, with a route on it from a queue of the source, which is at the URL."""
+    def add_route(self, name: str, queue: str, url: str, *, target: str = ARRIVED, exactly_once: bool = False) -> None:
+        """Create a link, with a route on it from a queue of the source, which is at the URL.
+
+        Args:
+            name: of both.
+            queue, url: as above.
+            target: `ARRIVED` or `KEPT`.
+            exactly_once: the route loses and doubles nothing, also over restarts; for `OURS` alone.
+        """
+
+    @abc.abstractmethod
+    def remove_route(self, name: str) -> None:
+        """Delete a link with its route."""
 
     @abc.abstractmethod
     def wait_for_routes(self, count: int) -> None:
         """Return when so many are up."""
 
     @abc.abstractmethod
-    def wait_for_messages(self, count: int) -> None:
+    def count_arrived(self, target: str = ARRIVED) -> int:
+        """Messages that have arrived since the beginning."""
+
+    def wait_for_messages(self, count: int, target: str = ARRIVED) -> None:
         """Return when so many have arrived since the beginning."""
+        _wait(lambda: self.count_arrived(target) >= count, self.pause)
 
     @abc.abstractmethod
-    def empty(self) -> None:
+    def empty(self, target: str = ARRIVED) -> None:
         """Remove what has arrived."""
 
 
@@ -99,35 +126,46 @@ class ManagedPair(FederatedPair):
         self._agents = [
             stack.enter_context(BrokerAgent.connect(item.url, timeout=TIMEOUT)) for item in (source, target)
         ]
-        self._agents[1].addQueue(ARRIVED, {"qpid.max_count": 0, "qpid.max_size": 0})
-        self._agents[1].bind("amq.fanout", ARRIVED, "")
+        agent = self._agents[1]
+        agent.addExchange("fanout", _EXCHANGES[KEPT], {"durable": True})
+        for queue, exchange in _EXCHANGES.items():
+            agent.addQueue(queue, {"durable": queue == KEPT, **_UNLIMITED})
+            agent.bind(exchange, queue, "")
 
     def address(self, queue: str) -> str:
         """See `FederatedPair`."""
         return queue
 
-    def add_queue(self, name: str) -> None:
+    def add_queue(self, name: str, *, durable: bool = False) -> None:
         """See `FederatedPair`."""
-        self._agents[0].addQueue(name, {"qpid.max_count": 0, "qpid.max_size": 0})
+        self._agents[0].addQueue(name, {"durable": durable, **_UNLIMITED})
 
-    def add_route(self, name: str, queue: str, url: str) -> None:
+    def add_route(self, name: str, queue: str, url: str, *, target: str = ARRIVED, exactly_once: bool = False) -> None:
         """See `FederatedPair`."""
         place = urlsplit(url)
-        self._agents[1].create("link", name, {"host": place.hostname, "port": place.port})
-        route = {"link": name, "src": queue, "dest": "amq.fanout", "srcIsQueue": True, "sync": 100, "credit": 500}
-        self._agents[1].create("bridge", f"{name}.route", route)
+        ends = {"link": name, "src": queue, "dest": _EXCHANGES[target], "srcIsQueue": True}
+        limits = {"sync": ACKNOWLEDGED, "credit": CREDIT}
+        durable = {"durable": True} if exactly_once else {}  # and exactly-once is the default of what is durable
+        self._agents[1].create("link", name, {"host": place.hostname, "port": place.port, **durable})
+        self._agents[1].create("bridge", f"{name}.route", {**ends, **limits, **durable})
+
+    def remove_route(self, name: str) -> None:
+        """See `FederatedPair`."""
+        self._agents[1].delete("bridge", f"{name}.route", {})
+        self._agents[1].delete("link", name, {})
 
     def wait_for_routes(self, count: int) -> None:
         """See `FederatedPair`."""
         _wait(lambda: self._queue(0, "idle").consumerCount >= count, 0.2)
 
-    def wait_for_messages(self, count: int) -> None:
+    def count_arrived(self, target: str = ARRIVED) -> int:
         """See `FederatedPair`."""
-        _wait(lambda: self._queue(1, ARRIVED).msgTotalEnqueues >= count)
+        count: int = self._queue(1, target).msgTotalEnqueues
+        return count
 
-    def empty(self) -> None:
+    def empty(self, target: str = ARRIVED) -> None:
         """See `FederatedPair`."""
-        self._queue(1, ARRIVED).purge(0)
+        self._queue(1, target).purge(0)
 
     def _queue(self, broker: int, name: str) -> Queue:
         found = self._agents[broker].getQueue(name)
@@ -139,40 +177,49 @@ class ManagedPair(FederatedPair):
 class ShovelPair(FederatedPair):
     """RabbitMQ with its shovel, over AMQP 0-9-1, as it is by default."""
 
+    pause = 0.1
+
     def __init__(self, source: RabbitNode, target: RabbitNode, stack: ExitStack) -> None:
         """Args as of `FederatedPair`."""
         super().__init__(RABBITMQ, source.measured, target.measured, stack)
         self._source, self._target = source, target
-        self._emptied = 0
-        target.ask("PUT", f"queues/%2f/{ARRIVED}", {"durable": False})
+        self._emptied = dict.fromkeys(_EXCHANGES, 0)
+        for queue in _EXCHANGES:
+            target.ask("PUT", f"queues/%2f/{queue}", {"durable": queue == KEPT})
 
     def address(self, queue: str) -> str:
         """See `FederatedPair`."""
         return f"'/amq/queue/{queue}'"
 
-    def add_queue(self, name: str) -> None:
+    def add_queue(self, name: str, *, durable: bool = False) -> None:
         """See `FederatedPair`."""
-        self._source.ask("PUT", f"queues/%2f/{name}", {"durable": False})
+        self._source.ask("PUT", f"queues/%2f/{name}", {"durable": durable})
 
-    def add_route(self, name: str, queue: str, url: str) -> None:
+    def add_route(self, name: str, queue: str, url: str, *, target: str = ARRIVED, exactly_once: bool = False) -> None:
         """See `FederatedPair`."""
-        ends = {"src-uri": url, "src-queue": queue, "dest-uri": self.target.url, "dest-queue": ARRIVED}
-        value = {**ends, "src-prefetch-count": 500, "reconnect-delay": 1}
+        if exactly_once:
+            raise ValueError("a shovel gives each message at least once")
+        ends = {"src-uri": url, "src-queue": queue, "dest-uri": self.target.url, "dest-queue": target}
+        value = {**ends, "src-prefetch-count": CREDIT, "reconnect-delay": 1}
         self._target.ask("PUT", f"parameters/shovel/%2f/{name}", {"value": value})
+
+    def remove_route(self, name: str) -> None:
+        """See `FederatedPair`."""
+        self._target.ask("DELETE", f"parameters/shovel/%2f/{name}", None)
 
     def wait_for_routes(self, count: int) -> None:
         """See `FederatedPair`."""
         _wait(lambda: self._source.count("idle", "consumers") >= count, 0.5)
 
-    def wait_for_messages(self, count: int) -> None:
+    def count_arrived(self, target: str = ARRIVED) -> int:
         """See `FederatedPair`."""
-        _wait(lambda: self._target.count(ARRIVED, "messages") + self._emptied >= count, 0.1)
+        return self._target.count(target, "messages") + self._emptied[target]
 
-    def empty(self) -> None:
+    def empty(self, target: str = ARRIVED) -> None:
         """See `FederatedPair`."""
-        self._emptied += self._target.count(ARRIVED, "messages")
-        self._target.ask("DELETE", f"queues/%2f/{ARRIVED}/contents", None)
-        _wait(lambda: self._target.count(ARRIVED, "messages") == 0, 0.1)
+        self._emptied[target] += self._target.count(target, "messages")
+        self._target.ask("DELETE", f"queues/%2f/{target}/contents", None)
+        _wait(lambda: self._target.count(target, "messages") == 0, 0.1)
 
 
 class RabbitNode:
@@ -212,22 +259,25 @@ class RabbitNode:
         return json.loads(text) if text else None
 
 
-def pairs() -> Sequence[Callable[[], contextlib.AbstractContextManager[FederatedPair]]]:
-    """Starts a pair of each kind; ours first."""
+def pairs(*, rabbitmq: bool = True) -> Sequence[Callable[[], contextlib.AbstractContextManager[FederatedPair]]]:
+    """Starts a pair of each kind; ours first, and RabbitMQ last, if it is wanted."""
     found: list[Callable[[], contextlib.AbstractContextManager[FederatedPair]]] = []
-    for start in brokers(None, "--auth", "no", "--max-connections", "5000"):
-        found.append(partial(_managed, start))
-    rabbit = _rabbit_type()
+    for kind in range(len(brokers(Path()))):
+        found.append(partial(_managed, kind))
+    rabbit = _rabbit_type() if rabbitmq else None
     if rabbit is not None:
         found.append(partial(_shovels, rabbit))
     return found
 
 
 @contextlib.contextmanager
-def _managed(start: Callable[[], contextlib.AbstractContextManager[MeasuredBroker]]) -> Iterator[FederatedPair]:
+def _managed(kind: int) -> Iterator[FederatedPair]:
     with ExitStack() as stack:
-        source, target = (stack.enter_context(start()) for _ in range(2))
-        yield ManagedPair(source, target, stack)
+        ends = []
+        for _ in range(2):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            ends.append(stack.enter_context(brokers(folder, "--auth", "no", "--max-connections", "5000")[kind]()))
+        yield ManagedPair(ends[0], ends[1], stack)
 
 
 @contextlib.contextmanager

@@ -58,7 +58,7 @@ PROGRAMS = (
     Program("mqtt", ("--messages", "2000", "--connections", "100", "--fan-out", "50", "--rounds", "1")),
     Program("stomp_messages", ("--messages", "1000", "--connections", "100", "--rounds", "1")),
     Program("broker_returns", ("--agents", "100")),
-    Program("federation", ("--messages", "5000", "--hops", "50")),
+    Program("federation", ("--messages", "5000", "--durable", "1000", "--hops", "50", "--rounds", "1")),
     Program("federation_links", ("--links", "20", "--messages", "2000", "--cuts", "1", "--seconds", "2")),
     Program("broker_bindings", ("--bindings", "10", "1000", "--messages", "1000", "--rounds", "1")),
     Program("broker_start", ("--messages", "10000", "--rounds", "1")),
