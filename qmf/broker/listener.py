@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Any
 
+from qmf.broker.accepting import Acceptor
 from qmf.errors import NetworkError
 
 #: Seconds that a client has from TCP connect until it has logged in, TLS included. qpidd allows 10, too.
 OPEN_TIMEOUT = 10.0
 #: Connections that may wait at the listening socket until they are accepted.
-BACKLOG = 100
+BACKLOG = 1000
 #: Seconds that unfinished TLS handshakes may delay the end.
 _TIMEOUT = 2.0
 
@@ -66,7 +65,7 @@ class Listener:
         self._ssl = ssl_context
         self._open_timeout = open_timeout
         self._socket = listening
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._accept: Callable[[], asyncio.BaseProtocol] | None = None
 
     @property
@@ -87,24 +86,35 @@ class Listener:
         self._accept = accept
         if not self.host:
             return
-        context = None if decides else self._ssl
-        place: dict[str, Any] = (
-            {"host": self.host, "port": self.port} if self._socket is None else {"sock": self._socket}
-        )
         try:
-            self._server = await asyncio.get_running_loop().create_server(
-                accept,
-                **place,
-                backlog=self.backlog,
-                ssl=context,
-                ssl_handshake_timeout=self._open_timeout if context is not None else None,
-            )
+            sockets = await self._listening_sockets()
         except (OSError, UnicodeError, OverflowError, ValueError) as error:
             raise ListenError(self.host, self.port, _reason(error)) from error
-        address = self._server.sockets[0].getsockname()
+        address = sockets[0].getsockname()
         self.port = address[1]
         if self._socket is not None:
             self.host = address[0]
+        self._acceptor = Acceptor(sockets, accept, None if decides else self._ssl, self._open_timeout)
+
+    async def _listening_sockets(self) -> list[socket.socket]:
+        if self._socket is not None:
+            sockets = [self._socket]
+        else:
+            # It finds the addresses of a host and binds a socket to each; accepting is done here.
+            server = await asyncio.get_running_loop().create_server(
+                asyncio.Protocol, self.host, self.port, start_serving=False
+            )
+            sockets = [socket.socket(fileno=os.dup(bound.fileno())) for bound in server.sockets]
+            server.close()
+        try:
+            for listening in sockets:
+                listening.setblocking(False)
+                listening.listen(self.backlog)
+        except OSError:
+            for listening in sockets:
+                listening.close()
+            raise
+        return sockets
 
     async def serve(self, connected: socket.socket) -> None:
         """Serve a client on a socket that is connected to it; `start` was called before.
@@ -120,18 +130,16 @@ class Listener:
         accept, self._accept = self._accept, None
         if not self.host:
             return accept is not None
-        if self._server is None or not self._server.is_serving():
+        if self._acceptor is None or not self._acceptor.accepting:
             return False
-        self._server.close()
+        self._acceptor.close()
         return True
 
     async def wait_closed(self) -> None:
         """Wait for the end of the socket; to be called after `stop`, when all clients are gone."""
-        server, self._server = self._server, None
-        if server is not None:
-            with contextlib.suppress(TimeoutError):
-                # Newer asyncio waits for unfinished TLS handshakes, too; those end by their own time-out.
-                await asyncio.wait_for(server.wait_closed(), _TIMEOUT)
+        acceptor, self._acceptor = self._acceptor, None
+        if acceptor is not None:
+            await acceptor.wait_closed(_TIMEOUT)
 
 
 def _reason(error: Exception) -> str:

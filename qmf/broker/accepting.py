@@ -1,0 +1,108 @@
+"""Accepting of connections: a few in each turn of the loop, so that those that are accepted are served first."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+import ssl
+from collections.abc import Callable, Sequence
+
+log = logging.getLogger("qmf.broker")
+
+#: Connections that are accepted in one turn of the loop. When thousands come at once, as many of them are in their
+#: handshakes at a time as a few turns accept, and each is through it soon; accepted all at once, each would be
+#: through it when all are, and most would have given up by then. Clients that connect and send nothing keep nobody
+#: waiting: their turns take no time.
+TURN = 8
+#: Seconds of no accepting after the process or the machine has no more room for open files, as asyncio waits.
+_PAUSE = 1.0
+_NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Acceptor:
+    """Accepts the connections of listening sockets and hands each to a protocol. Belongs to the loop's thread.
+
+    Attributes:
+        accepted: connections since the begin.
+    """
+
+    def __init__(
+        self,
+        sockets: Sequence[socket.socket],
+        accept: Callable[[], asyncio.BaseProtocol],
+        tls: ssl.SSLContext | None,
+        handshake_timeout: float,
+    ) -> None:
+        """Begin to accept.
+
+        Args:
+            sockets: that listen; they are closed by `close`.
+            accept: makes the protocol of each connection.
+            tls: of all connections; None for none.
+            handshake_timeout: seconds that a handshake of TLS may take.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._sockets = list(sockets)
+        self._accept = accept
+        self._tls = tls
+        self._handshake_timeout = handshake_timeout if tls is not None else None
+        self.accepted = 0
+        #: Connections that are about to be handed over, those in handshakes of TLS included.
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pauses: dict[socket.socket, asyncio.TimerHandle] = {}
+        for listening in self._sockets:
+            self._resume(listening)
+
+    @property
+    def accepting(self) -> bool:
+        """It was not closed."""
+        return bool(self._sockets)
+
+    def close(self) -> None:
+        """Accept no more; connections that were handed over stay."""
+        sockets, self._sockets = self._sockets, []
+        for pause in self._pauses.values():
+            pause.cancel()
+        self._pauses.clear()
+        for listening in sockets:
+            self._loop.remove_reader(listening)
+            listening.close()
+
+    async def wait_closed(self, timeout: float) -> None:
+        """Wait for unfinished handshakes of TLS, at most so many seconds."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=timeout)
+
+    def _resume(self, listening: socket.socket) -> None:
+        self._pauses.pop(listening, None)
+        self._loop.add_reader(listening, self._accept_some, listening)
+
+    def _accept_some(self, listening: socket.socket) -> None:
+        for _ in range(TURN):
+            try:
+                connected, _address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _NO_ROOM:
+                    raise
+                log.error("no connection can be accepted: %s; trying again in %g s", os.strerror(error.errno), _PAUSE)
+                self._loop.remove_reader(listening)
+                self._pauses[listening] = self._loop.call_later(_PAUSE, self._resume, listening)
+                return
+            connected.setblocking(False)
+            self.accepted += 1
+            task = self._loop.create_task(self._serve(connected))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, connected: socket.socket) -> None:
+        try:
+            await self._loop.connect_accepted_socket(
+                self._accept, connected, ssl=self._tls, ssl_handshake_timeout=self._handshake_timeout
+            )
+        except (OSError, ssl.SSLError, ssl.CertificateError) as error:
+            log.debug("lost a connection before its protocol began: %s", error)
