@@ -35,6 +35,8 @@ WANTED, WANTED_EXACTLY = 0.8, 0.8
 MAX_HOP = 1.0
 
 _ROUTE, _DURABLE, _EXACTLY = "route", "durable route", "durable route, exactly once"
+#: The queue of each at the source, which is the name of its route.
+_QUEUES = {_ROUTE: "route", _DURABLE: "durable", _EXACTLY: "exactly"}
 _CLOCK, _PROCESSOR = "by the clock", "by processor time of both brokers"
 _HOP, _MEMORY = "a hop", "memory of a message that has arrived"
 _RATE = "messages/s"
@@ -54,25 +56,25 @@ def measure(pair: FederatedPair, arguments: argparse.Namespace, found: Found) ->
         _measure_rate(pair, _EXACTLY, arguments.durable, found)
     source, target = pair.sessions
     direct = _latency(target, target, arguments.hops, pair.address(ARRIVED), pair.address(ARRIVED))
-    routed = _latency(source, target, arguments.hops, pair.address(_ROUTE), pair.address(ARRIVED))
+    routed = _latency(source, target, arguments.hops, pair.address(_QUEUES[_ROUTE]), pair.address(ARRIVED))
     found[_HOP].append((routed - direct) * 1e3)
 
 
 def _measure_rate(pair: FederatedPair, kind: str, count: int, found: Found) -> None:
     """The rate of a route, which stays if it is the one whose hops are measured."""
-    durable = kind != _ROUTE
+    durable, name = kind != _ROUTE, _QUEUES[kind]
     target = KEPT if durable else ARRIVED
-    pair.add_queue(kind, durable=durable)
-    pair.fill(kind, count, durable=durable)
+    pair.add_queue(name, durable=durable)
+    pair.fill(name, count, durable=durable)
     arrived = pair.count_arrived(target)
     used, began = pair.cpu(), time.perf_counter()
-    pair.add_route(kind, kind, pair.source.url, target=target, exactly_once=kind == _EXACTLY)
+    pair.add_route(name, name, pair.source.url, target=target, exactly_once=kind == _EXACTLY)
     pair.wait_for_messages(arrived + count, target)
     wall, spent = time.perf_counter() - began, pair.cpu() - used
     found[f"{kind}, {_CLOCK}"].append(count / wall)
     found[f"{kind}, {_PROCESSOR}"].append(count / spent)
     if durable:
-        pair.remove_route(kind)
+        pair.remove_route(name)
 
 
 def _latency(start: Session, end: Session, hops: int, address: str, received: str) -> float:
