@@ -26,12 +26,13 @@ from qmf.codec.types import Symbol, UInt8, UInt16
 from qmf.errors import DecodeError
 
 #: Message annotations: the QoS that a client published with, where it is 2; that it asked to retain the message; that
-#: the payload is text; all user properties in their order, where names are repeated.
-QOS, RETAIN, FORMAT, USER = (
+#: the payload is text; all user properties in their order, where names are repeated; a content type that is not ASCII.
+QOS, RETAIN, FORMAT, USER, CONTENT_TYPE = (
     "x-opt-mqtt-qos",
     "x-opt-mqtt-retain",
     "x-opt-mqtt-payload-format",
     "x-opt-mqtt-user-properties",
+    "x-opt-mqtt-content-type",
 )
 #: Those of messages in the queue of a session: the filter of the one subscription that a retained message is for, the
 #: packet id with which one of QoS 2 was sent, and in the queue of a shared subscription to whom.
@@ -161,15 +162,15 @@ def _head(topic: str, qos: int, retain: bool, properties: Properties, exchange: 
         annotations[RETAIN] = True
     if retained_for is not None:
         annotations[RETAINED_FOR] = retained_for
-    if properties.get(PacketProperty.PAYLOAD_FORMAT):
-        annotations[FORMAT] = UInt8(1)
+    if (payload_format := properties.get(PacketProperty.PAYLOAD_FORMAT)) is not None:
+        annotations[FORMAT] = UInt8(payload_format)
     user: tuple[tuple[str, str], ...] = properties.get(PacketProperty.USER_PROPERTY, ())
     named = dict(user)
     if len(named) < len(user):
         annotations[USER] = [text for pair in user for text in pair]
     content_type = properties.get(PacketProperty.CONTENT_TYPE)
     if content_type is not None and not content_type.isascii():
-        named.setdefault("content-type", content_type)  # symbols are ASCII
+        annotations[CONTENT_TYPE] = content_type  # symbols are ASCII
         content_type = None
     expiry, reply = properties.get(PacketProperty.MESSAGE_EXPIRY), properties.get(PacketProperty.RESPONSE_TOPIC)
     fields = AmqpMessage(
@@ -319,10 +320,10 @@ def _without_length(properties: bytes) -> bytes:
 
 def _properties(fields: AmqpMessage, annotations: Mapping[str, object], exchange: str) -> Properties:
     found: dict[PacketProperty, Any] = {}
-    if annotations.get(FORMAT) == 1:
-        found[PacketProperty.PAYLOAD_FORMAT] = 1
-    if fields.content_type:
-        found[PacketProperty.CONTENT_TYPE] = _text(fields.content_type)
+    if (payload_format := annotations.get(FORMAT)) in (0, 1):
+        found[PacketProperty.PAYLOAD_FORMAT] = int(payload_format)
+    if (content_type := annotations.get(CONTENT_TYPE, fields.content_type)) is not None:
+        found[PacketProperty.CONTENT_TYPE] = _text(content_type)
     prefix = f"{exchange}/"
     if fields.reply_to is not None and fields.reply_to.startswith(prefix):
         reply = fields.reply_to.removeprefix(prefix)
@@ -365,14 +366,17 @@ def _with_value(content: Content, value: object) -> tuple[Content, bytes]:
         return content, bytes(value)
     if value is None:
         return content, b""
-    as_text = b"" if b"\x01\x01" in content.properties[:2] else b"\x01\x01"
+    # These two properties are the first ones, where there are any; none may be there twice.
+    has_format = content.properties[:1] == b"\x01"
+    as_text = b"" if has_format else b"\x01\x01"
     if isinstance(value, str):
         return attrs.evolve(content, properties=as_text + content.properties), value.encode()
     try:
         payload = json.dumps(value, default=_json_value, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise UnmappableError(f"its body has no form in JSON: {error}") from error
-    named = b"" if b"\x03" in content.properties[:1] else b"\x03" + encode_text(_JSON)
+    place = 2 if has_format else 0
+    named = b"" if content.properties[place : place + 1] == b"\x03" else b"\x03" + encode_text(_JSON)
     return attrs.evolve(content, properties=as_text + named + content.properties), payload
 
 
