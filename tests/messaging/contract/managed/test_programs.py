@@ -41,6 +41,7 @@ def test_requests_are_answered(broker: Target, queue: MakeQueue) -> None:
     """Until the server's session is closed, which ends its wait for a request."""
     address = queue()
     ready, ended = threading.Event(), threading.Event()
+    acknowledged = threading.Semaphore(0)
     sessions: list[Session] = []
 
     def serve() -> None:
@@ -60,6 +61,7 @@ def test_requests_are_answered(broker: Target, queue: MakeQueue) -> None:
                     sender.send(response)
                     sender.close()
                     session.acknowledge()
+                    acknowledged.release()
             except (ReceiverError, LinkClosed):  # noqa: F405
                 ended.set()
 
@@ -73,6 +75,7 @@ def test_requests_are_answered(broker: Target, queue: MakeQueue) -> None:
             requests.send(Message("twas brillig", reply_to=responses.source, properties={"type": kind}))
             response = responses.fetch(timeout=10)
             assert (response.content, response.properties["exit"]) == (content, exit_code)
+            assert acknowledged.acquire(timeout=20)
         session.acknowledge()
     sessions[0].close()
     thread.join(20)
