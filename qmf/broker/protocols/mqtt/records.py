@@ -6,6 +6,7 @@ with the messages that they belong to.
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterable
 
@@ -13,6 +14,7 @@ import attrs
 
 from qmf.broker.nodes.message import read_message
 from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.mqtt.codec.fields import PacketFields
 from qmf.broker.protocols.mqtt.codec.packets import Will
 from qmf.broker.protocols.mqtt.codec.properties import WILL, encode_properties, read_properties
@@ -34,13 +36,11 @@ class StoredWill:
 
     Attributes:
         will: it.
-        user, address, protocol: of the client, as of `Principal`.
+        principal: its client.
     """
 
     will: Will
-    user: str
-    address: str
-    protocol: str
+    principal: Principal
 
 
 @attrs.define
@@ -121,9 +121,11 @@ class SessionRecords:
         """A client has a will."""
         will = stored.will
         fields = {
-            "user": stored.user,
-            "address": stored.address,
-            "protocol": stored.protocol,
+            "user": stored.principal.user,
+            "address": stored.principal.address,
+            "protocol": stored.principal.protocol,
+            # Application properties are no lists.
+            "groups": json.dumps(sorted(stored.principal.groups)),
             "topic": will.topic,
             "payload": b64encode(will.payload).decode(),
             "qos": will.qos,
@@ -214,6 +216,6 @@ def _stored_will(fields: dict[str, object]) -> StoredWill:
         fields.get("retain") is True,
         read_properties(PacketFields(b64decode(str(fields.get("properties") or "AA=="))), WILL),
     )
-    return StoredWill(
-        will, str(fields.get("user") or ""), str(fields.get("address") or ""), str(fields.get("protocol") or "")
-    )
+    user, address, protocol = (str(fields.get(name) or "") for name in ("user", "address", "protocol"))
+    groups = frozenset(json.loads(str(fields.get("groups") or "[]")))
+    return StoredWill(will, Principal(user, address, protocol, groups=groups))

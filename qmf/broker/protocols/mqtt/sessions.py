@@ -13,7 +13,7 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.settings import ExchangeSettings
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.principal import BROKER, Principal
+from qmf.broker.operations.principal import BROKER
 from qmf.broker.protocols.mqtt.client_counts import ClientCounts
 from qmf.broker.protocols.mqtt.codec.values import ReasonCode
 from qmf.broker.protocols.mqtt.observed_session import ObservedSession, SessionHolder
@@ -250,8 +250,8 @@ class MqttSessions:
 
     def _restored_will(self, client_id: str, stored: StoredWill) -> PendingWill:
         """The will of a client that was connected when the broker was killed; published by its rights."""
-        principal = Principal(stored.user, stored.address, stored.protocol)
-        origin = ClientInfo(stored.address, client_id, stored.user, protocol=stored.protocol)
+        principal = stored.principal
+        origin = ClientInfo(principal.address, client_id, principal.user, protocol=principal.protocol)
         publisher = self.operations.publisher(principal)
         return PendingWill(stored.will, publisher, self.exchange, origin, self.retained, self.records)
 

@@ -7,6 +7,7 @@ import logging
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
+from qmf.broker.operations.principal import Principal
 from qmf.broker.operations.publisher import Publisher
 from qmf.broker.operations.publishing import publish_message
 from qmf.broker.protocols.mqtt.codec.packets import Will
@@ -65,7 +66,8 @@ class PendingWill:
     def record(self) -> None:
         """Record it: after a kill it is published, since its client was lost then."""
         origin = self._origin
-        self._records.put_will(origin.container, StoredWill(self._will, origin.user, origin.address, origin.protocol))
+        principal = Principal(origin.user, origin.address, origin.protocol, groups=origin.groups)
+        self._records.put_will(origin.container, StoredWill(self._will, principal))
 
     def drop(self) -> None:
         """It is not to be published."""
