@@ -8,7 +8,7 @@ Otherwise a trie of words is searched.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from qmf.bus.topics import TopicDialect, TopicTable
 
@@ -53,6 +53,15 @@ class KeyIndex:
 
     def __bool__(self) -> bool:
         return bool(self._literal or self._by_word) or self._others is not None
+
+    def whole_words(self) -> Mapping[str, int]:
+        """First words whose keys all have one answer."""
+        literal = {pattern.partition(self._separator)[0] for pattern in self._literal}
+        return {
+            word: found
+            for word, found in self._by_word.items()
+            if found is not None and found is not _Search.NEEDED and word not in literal
+        }
 
     def first(self, key: str) -> int | None:
         """The lowest place of a pattern that matches a key; None where none does."""

@@ -46,6 +46,11 @@ class PublishingRules:
         self._has_own = bool(of_user)
         self._allows = [rule.outcome is RuleOutcome.ALLOW for rule in self._rules]
         self._last_allows = self._last is not None and self._last.outcome is RuleOutcome.ALLOW
+        self._separator = dialect.separator
+        #: First words with which all keys are allowed: nearly all messages need no more than a look at these.
+        self._free_words = frozenset(
+            word for word, place in self._plain.whole_words().items() if self._allows[place] and not self._has_own
+        )
 
     def first(self, key: str) -> AclRule | None:
         """The rule that decides; None where none matches and there is no default."""
@@ -58,6 +63,8 @@ class PublishingRules:
         """Publishing with a key is allowed, by a rule that does not log; otherwise `first` decides."""
         if "${" in key:
             return False
+        if key.partition(self._separator)[0] in self._free_words:
+            return True
         place = self._place(key) if self._has_own else self._plain.first(key)
         return self._last_allows if place is None else self._allows[place]
 

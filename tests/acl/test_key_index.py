@@ -23,6 +23,8 @@ def test_the_first_of_all_that_match(data: st.DataObject, dialect: TopicDialect)
     assert bool(index) == bool(patterns)
     for key in data.draw(st.lists(texts, min_size=1, max_size=5)):
         assert index.first(key) == min(table.match(key), default=None)
+        word = key.partition(dialect.separator)[0]
+        assert index.whole_words().get(word, index.first(key)) == index.first(key)
 
 
 @pytest.mark.parametrize(
