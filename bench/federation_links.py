@@ -4,7 +4,7 @@ Of each kind of brokers, two are processes of their own, and one of them takes m
 
 - 1,000 links with a route each, from a queue that is empty: what one costs of the memory of both brokers, and what all
   cost of a processor while nothing happens. Of RabbitMQ there are fewer shovels, since the time to create them grows
-  with more than the square of their number (1,000 took over five minutes); what they cost of a processor is scaled.
+  with more than the square of their number (900 took four minutes); what they cost of a processor is scaled.
 - A route that goes through a proxy, which is cut: messages come to the source meanwhile. When the proxy is there again,
   the time from then until the first hundredth of them and until all have arrived; the processor time of both brokers;
   and what is left of their memory after the first and after the last of several such cuts.
