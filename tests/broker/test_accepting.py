@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import socket
+from collections.abc import Callable
 
 import pytest
 import uvloop
@@ -42,8 +43,8 @@ async def _accept_turns(count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-def test_a_turn_of_the_loop_accepts_a_few_connections(loop: object) -> None:
-    with asyncio.Runner(loop_factory=loop) as runner:  # type: ignore[arg-type]
+def test_a_turn_of_the_loop_accepts_a_few_connections(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    with asyncio.Runner(loop_factory=loop) as runner:
         turns = runner.run(_accept_turns(_MANY))
     assert sum(turns) == _MANY
     assert max(turns) == accepting.TURN

@@ -1,8 +1,9 @@
-"""A user whom no rule allows anything changes nothing, sends nothing and receives nothing, by any protocol."""
+"""A user whom no rule allows anything changes, sends and receives nothing by AMQP, management, MQTT and STOMP."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -140,9 +141,12 @@ async def stomp(broker: VisibleBroker) -> None:
     await client.closed()
 
 
+Attempt = Callable[[VisibleBroker], Awaitable[None]]
+
+
 @pytest.mark.parametrize("rules", ["", ACCESS], ids=["nothing", "access"])
 @pytest.mark.parametrize("attempt", [amqp, management, mqtt, stomp])
-async def test_what_no_rule_allows(tmp_path: Path, attempt: object, rules: str) -> None:
+async def test_what_no_rule_allows(tmp_path: Path, attempt: Attempt, rules: str) -> None:
     async with (
         mqtt_broker(
             users=USERS, access=control(tmp_path, rules + RULES), queues=["q"], stomp=StompOptions(port=0)
@@ -154,7 +158,7 @@ async def test_what_no_rule_allows(tmp_path: Path, attempt: object, rules: str) 
         watcher = await connect(broker, "ann-1", username="ann", password=b"a")
         assert await watcher.subscribe("#", qos=1) == (1,)
         before = nodes(broker)
-        await attempt(broker)  # type: ignore[operator]
+        await attempt(broker)
         assert nodes(broker) == before
         assert await watcher.nothing_waits()
         assert topics.available() == 0
