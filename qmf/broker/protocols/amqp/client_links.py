@@ -208,7 +208,7 @@ class ClientLinks:
         With `revoked`, a subscription that may outlive its links is kept: the client has not ended it.
         """
         ended, nodes = self._forget(link)
-        subscription = ended.queue if isinstance(ended, OutgoingLink) else None
+        queue = ended.queue if isinstance(ended, OutgoingLink) else None
         if isinstance(ended, ResumableIncomingLink | ResumableOutgoingLink):
             if not closed:
                 self._resumable.suspend(ended, nodes)
@@ -217,8 +217,10 @@ class ClientLinks:
             if isinstance(ended, ResumableIncomingLink):
                 ended.forget()
         end_link(self._operations, ended, nodes, self._principal)
-        if subscription is not None and subscription.settings.no_local and not subscription.delivery.consumers:
-            subscription.exclude("")
+        if queue is not None and queue.settings.no_local and not queue.delivery.consumers:
+            queue.exclude("")
+        # Who receives from the queue of a subscription by its name does not end that.
+        subscription = queue if isinstance(ended, OutgoingLink) and ended.ends_subscription else None
         self._subscriptions.on_detached(link, subscription, closed=closed and not revoked)
         if (coordinator := self._coordinator_links.pop(link, None)) is not None:
             self._registry.observer.on_detached(self._client, coordinator)
@@ -371,6 +373,7 @@ class ClientLinks:
             key = self._key(link, link.resumption)
             granted = attrs.evolve(resumable_terms(link, source, granted), expiry=granted.expiry)
             outgoing, unsettled = self._resumable_outgoing(link, queue, None, key, granted)
+        outgoing.ends_subscription = True
         outgoing.attach(grant)
         self._grant(outgoing, granted, unsettled)
 

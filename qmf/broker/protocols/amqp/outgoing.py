@@ -34,6 +34,7 @@ class OutgoingLink:
         link: the engine's.
         transfers: messages sent, repeated ones included.
         presettled: see `ClientLink`.
+        ends_subscription: the queue is a subscription that the client has asked for: closing the link ends it.
     """
 
     exchange = transactions = None  #: see `ClientLink`
@@ -45,6 +46,7 @@ class OutgoingLink:
         self.link = link
         self.transfers = 0
         self.presettled = link.presettled
+        self.ends_subscription = False
         self._contents, self._delivery = queue.contents, queue.delivery
         self._transport = transport
         self._unsettled: dict[int, Entry] = {}

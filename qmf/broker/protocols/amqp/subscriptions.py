@@ -119,7 +119,7 @@ class ClientSubscriptions:
 
         Args:
             link: which.
-            queue: that it received from, or None.
+            queue: of the subscription that the client has asked for with it; None where that is none.
             closed: the client has closed it, and has not just detached it.
         """
         queue = self._named.pop(link, queue)

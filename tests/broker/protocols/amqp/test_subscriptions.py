@@ -8,7 +8,7 @@ from pathlib import Path
 
 import proton
 import pytest
-from proton.reactor import DurableSubscription, LinkOption, Selector
+from proton.reactor import Copy, DurableSubscription, LinkOption, Selector
 from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
 
 from qmf.broker import EmbeddedBroker
@@ -137,3 +137,23 @@ def test_without_a_store_a_durable_subscription_outlives_its_link_but_not_the_br
         with connected(broker) as client:
             publish(client, "while away")
             assert received(subscribe(client, DurableSubscription()), 1) == ["while away"]
+
+
+def test_receiving_from_the_queue_of_a_subscription_by_its_name_does_not_end_it(tmp_path: Path) -> None:
+    """Tools browse such queues, and whoever may do no more than that must not end the subscription of somebody else."""
+    with EmbeddedBroker(data_dir=tmp_path) as broker, connected(broker, "other") as other:
+        with connected(broker) as client:
+            subscribe(client, DurableSubscription())
+        publish(other, "a", "b")
+        browsing = other.create_receiver("client_mine", options=[Copy()], credit=1)
+        assert browsing.receive(timeout=30).body == "a"
+        end(browsing)
+        taking = other.create_receiver("client_mine", credit=1)
+        assert received(taking, 1) == ["a"]
+        end(taking)
+        with connected(broker) as client:
+            receiver = subscribe(client, DurableSubscription())
+            assert received(receiver, 1) == ["b"]
+            end(receiver)
+        with pytest.raises(LinkDetached, match="no exchange or queue 'client_mine'"):
+            other.create_receiver("client_mine")
