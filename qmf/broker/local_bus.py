@@ -132,6 +132,9 @@ class LocalSubscription(Subscription):
                 return  # the callback of the message before has closed the subscription
             entry = self._arrived.popleft()
             self._unsettled[entry] = None
+            if not self._bus.admits(entry.message):
+                self._on_settled(entry)
+                continue
             received = ReceivedMessage(entry.message.data, partial(self._on_settled, entry))
             token = _sender.set(entry.message.origin)
             try:
@@ -240,6 +243,25 @@ class LocalBus(Bus):
     def watch(self, watcher: BusWatcher) -> Callable[[], None]:
         """See `Bus`."""
         return self._watchers.add(watcher)
+
+    def admits(self, message: Message) -> bool:
+        """Whether a message that has come may have an answer: its sender must not have one put where it may put none.
+
+        Peers are not asked for that: they send with the rights of whoever has created the link to them.
+        """
+        origin = message.origin
+        if origin is None or origin.domain:
+            return True
+        try:
+            if address := message.fields.reply_to:
+                principal = Principal(origin.user, origin.address, origin.protocol, groups=origin.groups)
+                self._operations.ask_answer(principal, address)
+        except OperationRefused as error:
+            log.info("dropped a request whose answers would go to %r: %s", address, error)
+            return False
+        except DecodeError:
+            pass  # nobody can read where an answer would go
+        return True
 
     def unsubscribe(self, subscription: LocalSubscription) -> None:
         """End a subscription and delete its queue. A second call does nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import attrs
@@ -199,6 +199,31 @@ class Operations:
         self.ask(principal, Operation(Action.BROWSE, ObjectType.QUEUE, queue.name))
         return BrowseGrant(queue)
 
+    def ask_answer(self, principal: Principal, address: str) -> None:
+        """Ask for the address to which a program with all rights, such as the broker's agent, would answer a request.
+
+        Whoever sends the request has to be one who receives the answer, or who may send messages there: consoles may do
+        the first. Without that, an answer would be put where a rule allows nothing.
+
+        Args:
+            principal: who has sent the request.
+            address: as in `reply-to`: of a queue, or ``exchange/key``.
+        """
+        if isinstance(self._policy, AllowAll):
+            return
+        name, _, key = address.partition("/") if not address.startswith("/") else (address[1:], "", "")
+        node = self.registry.relay_target(name)
+        receivers: Sequence[str] = ()
+        if node is None or isinstance(node, Queue):
+            node_name, key, receivers = "", name, (name,)
+        else:
+            node_name = node.name
+            if isinstance(node, Exchange | DefaultExchange) and node.by_subject:
+                receivers = [queue.name for queue in self.registry.targets(node, Message(b"", name, key, None, None))]
+        consume = (Operation(Action.CONSUME, ObjectType.QUEUE, each) for each in receivers)
+        if not receivers or any(self._policy.refusal(principal, operation) for operation in consume):
+            self.ask(principal, Operation(Action.PUBLISH, ObjectType.EXCHANGE, node_name, {"routingkey": key}))
+
     # Nodes
 
     def create(self, principal: Principal, name: str, declaration: NodeDeclaration) -> Queue | Exchange:
@@ -329,7 +354,9 @@ class Operations:
         matches: Callable[[Message], bool] | None = None,
     ) -> int:
         """Move waiting messages from one queue to another; see `Router.move`."""
-        self.ask(principal, Operation(Action.MOVE, ObjectType.QUEUE, source.name, {"queuename": target.name}))
+        operation = Operation(Action.MOVE, ObjectType.QUEUE, source.name, {"queuename": target.name})
+        self.ask(principal, operation)
+        _refuse_reserved(principal, operation, target)
         return self.registry.move(source, target, count, matches)
 
     def reroute(
@@ -342,11 +369,17 @@ class Operations:
     ) -> int:
         """Publish waiting messages of a queue to an exchange; see `Router.reroute`."""
         self.ask(principal, Operation(Action.REROUTE, ObjectType.QUEUE, queue.name, {"exchangename": exchange.name}))
-        return self.registry.reroute(queue, exchange, count, matches)
+        chosen = matches
+        if isinstance(exchange, DefaultExchange):  # what would go to a queue for the broker's own messages stays
+            chosen = lambda message: not self._is_for_reserved(message) and (matches is None or matches(message))  # noqa: E731
+        return self.registry.reroute(queue, exchange, count, chosen)
 
     def redirect(self, principal: Principal, source: Queue, target: Queue) -> None:
         """Let two queues exchange the messages that come; see `NodeRegistry.redirect`."""
-        self.ask(principal, Operation(Action.REDIRECT, ObjectType.QUEUE, source.name, {"queuename": target.name}))
+        operation = Operation(Action.REDIRECT, ObjectType.QUEUE, source.name, {"queuename": target.name})
+        self.ask(principal, operation)
+        for queue in (source, target):
+            _refuse_reserved(principal, operation, queue)
         self.registry.redirect(source, target)
 
     def end_redirection(self, principal: Principal, source: Queue) -> None:
@@ -399,6 +432,11 @@ class Operations:
 
     # Details
 
+    def _is_for_reserved(self, message: Message) -> bool:
+        """The default exchange would put a message into a queue that is not for others' messages."""
+        queue = self.registry.queue(message.subject)
+        return queue is not None and bool(queue.reserved)
+
     def _ask_creation(self, principal: Principal, name: str, declaration: NodeDeclaration) -> None:
         if declaration.exchange is None:
             operation = Operation(Action.CREATE, ObjectType.QUEUE, name, new_queue_properties(declaration.queue))
@@ -409,6 +447,12 @@ class Operations:
     def _ask_binding(self, principal: Principal, action: Action, exchange: str, queue: str, key: str) -> None:
         properties = {"queuename": queue, "routingkey": key}
         self.ask(principal, Operation(action, ObjectType.EXCHANGE, exchange, properties))
+
+
+def _refuse_reserved(principal: Principal, operation: Operation, queue: Queue) -> None:
+    """Refuse what would put messages into a queue that is not for others' messages."""
+    if queue.reserved:
+        raise OperationRefused(principal, operation, f"only {queue.reserved} puts messages into {queue.name!r}")
 
 
 def _asked_kind(capabilities: Collection[str]) -> type[Queue | Exchange] | None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 from weakref import WeakSet
 
+from qmf.broker.nodes.exchanges import DefaultExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node, RoutingResult
 from qmf.broker.operations.grants import Publication
 from qmf.broker.operations.policy import Action, ObjectType, Operation, OperationRefused, Policy
-from qmf.broker.operations.principal import Principal
+from qmf.broker.operations.principal import BROKER, Principal
 
 #: Stands for no node, where None is that of an address that names none.
 _NONE = object()
@@ -124,8 +125,13 @@ class Publisher:
         if node not in self._granted:
             self._ask_address(message)
             self._ask_node(node)
+        if isinstance(node, DefaultExchange):
+            queue = self.registry.queue(message.subject)
+            if queue is not None:
+                self._refuse_reserved(queue)
         if node is not self._last:
-            self._last = node
+            # By the key, a message to the default exchange may go to a queue that is reserved.
+            self._last = _NONE if isinstance(node, DefaultExchange) else node
             self._asks_keys = self._by_key and not isinstance(node, Queue)
             if self._asks_keys:
                 self._is_free = self._policy.key_check(self._principal, node.name) or _no_key
@@ -149,7 +155,7 @@ class Publisher:
         self._granted.add(node)
 
     def _refuse_reserved(self, queue: Queue) -> None:
-        if queue.reserved:
+        if queue.reserved and self._principal != BROKER:
             operation = Operation(Action.PUBLISH, ObjectType.QUEUE, queue.name)
             raise OperationRefused(self._principal, operation, f"only {queue.reserved} puts messages into it")
 

@@ -18,17 +18,19 @@ from qmf.broker.refusal import Reason, Refusal
 class SubjectQueue(EntryObserver):
     """The queue, with an index of its messages by subject."""
 
-    def __init__(self, name: str, operations: Operations) -> None:
+    def __init__(self, name: str, operations: Operations, reserved: str = "") -> None:
         """Find the queue, or create it.
 
         Args:
             name: of the queue.
             operations: of the broker.
+            reserved: see `Queue`.
 
         Raises:
             NodeDeclarationError: it cannot be created.
         """
         self._name = name
+        self._reserved = reserved
         self._operations = operations
         self._registry = operations.registry
         self._publisher = operations.publisher(BROKER)
@@ -93,6 +95,7 @@ class SubjectQueue(EntryObserver):
             created = self._operations.create(BROKER, self._name, declaration)
             assert isinstance(created, Queue)
             queue = created
+        queue.reserved = self._reserved
         queue.contents.observers.add(self)
         for entry in queue.contents.waiting():
             self.on_enqueued(entry)

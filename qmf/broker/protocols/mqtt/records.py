@@ -76,7 +76,12 @@ class SessionRecords:
             operations: of the broker.
         """
         self._registry = operations.registry
-        self._queue = None if operations.registry.recorder is None else SubjectQueue(SESSIONS, operations)
+        self._queue = (
+            None
+            if operations.registry.recorder is None
+            # Whoever put a record there could publish as anybody: wills have the user with whose rights they are sent.
+            else SubjectQueue(SESSIONS, operations, reserved="MQTT")
+        )
 
     def restore(self) -> Iterable[StoredSession]:
         """The sessions of an earlier run, and the wills of others."""

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from broker.protocols.mqtt.wire_client import connect, mqtt_broker
 from broker.visible_broker import VisibleBroker
+from support.waiting import until
 
 from qmf.broker.access.control import FileAccessControl
 from qmf.broker.protocols.mqtt.codec.packets import Publish, Will
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
+from qmf.messaging import aio
+from qmf.messaging.exceptions import UnauthorizedAccess
 
 _P = PacketProperty
 
@@ -91,3 +94,13 @@ async def test_a_will_after_a_kill_has_the_rights_of_its_client(tmp_path: Path) 
         watcher = await connect(broker, "watcher", clean=False, expiry=1000, username="ann", password=b"a")
         assert (await watcher.publication()).topic == "wills/ann"
         assert await watcher.nothing_waits()
+
+
+async def test_nobody_writes_a_record_by_which_others_would_publish(tmp_path: Path) -> None:
+    """A record of a will names the user with whose rights it is published after a restart."""
+    async with mqtt_broker(data_dir=tmp_path) as broker, aio.Connection(broker.url) as connection:
+        session = await connection.session()
+        with pytest.raises(UnauthorizedAccess, match="only MQTT puts messages into it"):
+            await session.sender("mqtt.sessions")
+        await connect(broker, "with a will", expiry=1000, will=Will("wills/1", b"lost", 1))
+        await until(lambda: wills(broker) == ["with a will"])
