@@ -234,13 +234,15 @@ class Administration:
             raise refusal(ErrorCode.NOT_IMPLEMENTED, f"transport type not supported: {transport!r}")
         transport = transport or "tcp"
         forwarding = self._operations.forwarding
-        place = (host, port, TRANSPORTS[transport])
+        place, name = (host, port, TRANSPORTS[transport]), f"{_RESERVED}{transport}:{host}:{port}"
         links = forwarding.federation.route_links if forwarding.federation is not None else ()
         if any(link.place == place for link in links):
+            # Who may create none does not learn that there is one.
+            self._operations.ask_missing(self._principal, Action.CREATE, ObjectType.LINK, name)
             return
         wanted = {**properties, "host": host, "port": port, "transport": transport}
         try:
-            forwarding.create_route_link(self._principal, f"{_RESERVED}{transport}:{host}:{port}", wanted, strict=False)
+            forwarding.create_route_link(self._principal, name, wanted, strict=False)
         except FederationError as error:
             raise refusal(ErrorCode.INVALID_PARAMETER, str(error)) from error
 
@@ -257,11 +259,12 @@ class Administration:
         """
         forwarding = self._operations.forwarding
         ends = [str(properties[item]) for item in ("src", "dest", "key")]
+        name = "!".join((link.removeprefix(_RESERVED), *ends))
         bridges = forwarding.federation.bridges if forwarding.federation is not None else ()
         for item in bridges:
             if item.link.name == link and [item.bridge.src, item.bridge.dest, item.bridge.key] == ends:
+                self._operations.ask_missing(self._principal, Action.CREATE, ObjectType.LINK, name)
                 return
-        name = "!".join((link.removeprefix(_RESERVED), *ends))
         try:
             forwarding.create_bridge(self._principal, name, {**properties, "link": link})
         except FederationError as error:

@@ -121,6 +121,28 @@ async def test_methods_and_queries_of_objects(tmp_path: Path) -> None:
         assert await refusals() == while_it_is_there
 
 
+async def test_links_for_routes(tmp_path: Path) -> None:
+    """Creating one that is there has no effect, and does not show that to those who may create none."""
+    async with (
+        broker(control(tmp_path, "acl deny bob@QPID create link\n" + ALL), 3600.0) as made,
+        Client(f"amqp://ann:{USERS['ann']}@127.0.0.1:{made.port}", settle=0.0) as owner,
+        Client(f"amqp://bob:{USERS['bob']}@127.0.0.1:{made.port}", settle=0.0) as client,
+    ):
+        (managed,) = await owner.objects(remote.Broker)
+        await managed.connect("127.0.0.1", 1, False, "", "", "", "")
+        (link,) = await owner.objects(remote.Link)
+        await link.bridge(False, "amq.topic", "amq.topic", "there", "", "", False, False, False, 0, 0)
+        await managed.connect("127.0.0.1", 1, False, "", "", "", "")
+        (denied,) = await client.objects(remote.Broker)
+        (denied_link,) = await client.objects(remote.Link)
+        for port in (1, 2):
+            with pytest.raises(RemoteError, match=f"may not create link 'qpid.tcp:127.0.0.1:{port}'"):
+                await denied.connect("127.0.0.1", port, False, "", "", "", "")
+        for key in ("there", "wrong"):
+            with pytest.raises(RemoteError, match=f"may not create link 'tcp:127.0.0.1:1!amq.topic!amq.topic!{key}'"):
+                await denied_link.bridge(False, "amq.topic", "amq.topic", key, "", "", False, False, False, 0, 0)
+
+
 async def test_a_node_of_the_other_kind(tmp_path: Path) -> None:
     rules = "acl allow bob@QPID access queue\nacl deny bob@QPID all\n" + ALL
     async with (
