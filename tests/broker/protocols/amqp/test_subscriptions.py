@@ -145,7 +145,7 @@ def test_receiving_from_the_queue_of_a_subscription_by_its_name_does_not_end_it(
         with connected(broker) as client:
             subscribe(client, DurableSubscription())
         publish(other, "a", "b")
-        browsing = other.create_receiver("client_mine", options=[Copy()], credit=1)
+        browsing = other.create_receiver("client_mine", options=Copy(), credit=1)
         assert browsing.receive(timeout=30).body == "a"
         end(browsing)
         taking = other.create_receiver("client_mine", credit=1)
