@@ -108,12 +108,13 @@ class Agent(AsyncClosable):
         """
         self._core.store.register(schema_of(item) for item in items)
 
-    def add(self, obj: ManagedObject, key: str | None = None) -> ObjectId:
+    def add(self, obj: ManagedObject, key: str | None = None, *, created: int | None = None) -> ObjectId:
         """Make an object visible. Queries find it at once; it is published at the next interval.
 
         Args:
             obj: an object that is in no agent.
             key: last part of its id, instead of its index properties or, without any, of a serial number.
+            created: since when there is what the object stands for, in ns since 1970; None for now.
 
         Returns:
             its id: ``package:class:key`` with this agent's name and epoch.
@@ -122,7 +123,7 @@ class Agent(AsyncClosable):
             DuplicateObjectError: another object has the id.
             CallerError: the object is in an agent already, or its key refers to an object that is in none.
         """
-        return self._core.store.add(obj, key)
+        return self._core.store.add(obj, key, created)
 
     def remove(self, obj: ManagedObject) -> None:
         """Remove an object. Its current values are published as its last ones at the next interval.
@@ -131,6 +132,18 @@ class Agent(AsyncClosable):
             CallerError: the object is not in this agent.
         """
         self._core.store.remove(obj)
+
+    def fill(self, cls: type[ManagedObject], fill: Callable[[], object]) -> None:
+        """Have objects of a class added only when somebody looks at them: for what comes and goes unseen mostly.
+
+        What is to be published at the next interval, or at that of a subscription, has to be added by then.
+
+        Args:
+            cls: the generated class.
+            fill: called on the event loop before a query, a call or a subscription looks at objects of the class; adds
+                those that are missing (`add`).
+        """
+        self._core.sources.fill(cls, fill)
 
     def provide(self, cls: type[ManagedObject], handler: Provider | Handler) -> None:
         """Provide the objects of a class on demand instead of storing them (see `qmf.agent.providers`).

@@ -140,6 +140,8 @@ class ClassLayout:
         sources: fields that formulas use.
         wire: by group, or both: name and wrapper of each value on the wire, in order.
         readers, takers: by group, or both: functions that read values (`qmf.agent.model.value_readers`).
+        encoders: by group, or both: functions that encode values (`qmf.agent.publishing.object_writer`).
+        row_function: makes the row of an object (`qmf.agent.publishing.row_writer`); None until it was made.
     """
 
     __slots__ = (
@@ -150,12 +152,14 @@ class ClassLayout:
         "accessors",
         "by_name",
         "derived",
+        "encoders",
         "index",
         "key",
         "properties",
         "readers",
         "references",
         "required",
+        "row_function",
         "schema",
         "sources",
         "statistics",
@@ -209,6 +213,8 @@ class ClassLayout:
         }
         self.readers: dict[int, Callable[[Any], Any]] = {}
         self.takers: dict[int, Callable[[Any], Any]] = {}
+        self.encoders: dict[int, Callable[[Any], Any]] = {}
+        self.row_function: Callable[..., bytes] | None = None
 
     def _those(self, test: Callable[[FieldLayout], bool]) -> tuple[FieldLayout, ...]:
         """The fields that pass a test, in schema order."""

@@ -47,7 +47,8 @@ class StatefulObject(Referable):
         _qmf_layout: of the class.
         _qmf_cells: change marks and plain values; accessors share the list.
         _qmf_owner: the store that the object is in, or None.
-        _qmf_create_ts, _qmf_update_ts: when the object was added and last published, ns since 1970.
+        _qmf_create_ts, _qmf_update_ts: when the object was added, or what it stands for began, and when it was last
+            published, ns since 1970.
         _qmf_pending: a reference may be set to an object without an id.
         _qmf_due: groups of values that the next publication sends.
         _qmf_properties_tick, _qmf_statistics_tick: when a change of the group was last noted.
@@ -128,18 +129,18 @@ def set_object_id(obj: StatefulObject, object_id: ObjectId) -> None:
     obj._qmf_id = object_id
 
 
-def attach(obj: StatefulObject, owner: object, object_id: ObjectId, now: int, note: Callable[[Any], None]) -> None:
+def attach(obj: StatefulObject, owner: object, object_id: ObjectId, created: int, note: Callable[[Any], None]) -> None:
     """Add the object to an agent's store; all of its values count as changed.
 
     Args:
         obj: in no store.
         owner: the store.
         object_id: its id.
-        now: the time, ns since 1970.
+        created: since when there is what the object stands for, ns since 1970.
         note: called with the object when one of its change marks is set, in any thread; and now.
     """
     obj._qmf_id = object_id
-    obj._qmf_create_ts = obj._qmf_update_ts = now
+    obj._qmf_create_ts = obj._qmf_update_ts = created
     cells = obj._qmf_cells
     # In this order: setters in other threads note nothing until they can, and the last line does it for them.
     cells[OBJECT_CELL] = obj

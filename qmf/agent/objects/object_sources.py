@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 
 import attrs
@@ -15,7 +15,7 @@ import attrs
 from qmf.agent.clock import Clock
 from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import ClassLayout
-from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.managed_object import ManagedObject, layout_of
 from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.objects.provided_class import ProvidedClass, used_names
 from qmf.agent.providers import Handler, Item, Provider, ProviderQuery
@@ -54,6 +54,14 @@ class ObjectSources:
         self.store = store
         self._clock = clock
         self._provided: list[ProvidedClass] = []
+        #: What adds missing objects, by the names of their classes on the wire.
+        self._fills: dict[str, Callable[[], object]] = {}
+
+    def fill(self, cls: type[ManagedObject], fill: Callable[[], object]) -> None:
+        """See `Agent.fill`."""
+        key = layout_of(cls).key
+        self.store.register((cls._qmf_schema_,))
+        self._fills[key.name] = fill
 
     def provide(self, cls: type[ManagedObject], handler: Provider | Handler) -> None:
         """Add the provider of a class.
@@ -71,9 +79,15 @@ class ObjectSources:
         """The stored objects of the class, or with the id; the predicate is not applied."""
         if selection.object_id is not None:
             found = self.store.find(selection.object_id)
+            fill = self._fills.get(_class_name(selection.object_id))
+            if found is None and fill is not None and self.store.is_own(selection.object_id):
+                fill()
+                found = self.store.find(selection.object_id)
             return [] if found is None else [found]
         if selection.class_key is None:
             return []
+        if (fill := self._fills.get(selection.class_key.name.lower())) is not None:
+            fill()
         return self.store.of_class(selection.class_key.package, selection.class_key.name)
 
     def is_selected(self, obj: ManagedObject, selection: ObjectSelection) -> bool:
@@ -184,6 +198,11 @@ def expand_selection(layout: ClassLayout, select: Sequence[str]) -> frozenset[st
 
 def _names(layout: ClassLayout, selection: ObjectSelection) -> frozenset[str]:
     return expand_selection(layout, selection.select) | used_names(selection.where) if selection.select else frozenset()
+
+
+def _class_name(object_id: ObjectId) -> str:
+    """The name of the class in an id: ``package:class:key``."""
+    return object_id.object_name.partition(":")[2].partition(":")[0]
 
 
 @contextmanager

@@ -88,12 +88,13 @@ class ManagedObjectStore:
                     self._sorted_schemas = None
                     self.schema_updated = self._now()
 
-    def add(self, obj: ManagedObject, key: str | None) -> ObjectId:
+    def add(self, obj: ManagedObject, key: str | None, created: int | None = None) -> ObjectId:
         """Add an object.
 
         Args:
             obj: an object that is in no agent.
             key: its key; None for a key of its index properties, or a serial number.
+            created: since when there is what it stands for, ns since 1970; None for now.
 
         Returns:
             its id.
@@ -113,7 +114,7 @@ class ManagedObjectStore:
             if name in self._objects:
                 raise DuplicateObjectError(name, last)
             object_id = self.object_id(name)
-            object_state.attach(obj, self, object_id, self._now(), self.changes.note)
+            object_state.attach(obj, self, object_id, self._now() if created is None else created, self.changes.note)
             self._objects[name] = obj
             self._classes.setdefault(layout.key.name, {})[name] = obj
         return object_id
@@ -173,6 +174,11 @@ class ManagedObjectStore:
         with self._lock:
             found = [schema for name in dict.fromkeys(names) for schema in self._schemas_by_name.get(name, ())]
         return sorted(found, key=lambda schema: schema.key)
+
+    @property
+    def has_deletions(self) -> bool:
+        """Whether objects were removed since the last `take_deleted`."""
+        return bool(self._deleted)
 
     def take_deleted(self) -> list[ObjectData]:
         """Deletions since the last call, oldest first."""

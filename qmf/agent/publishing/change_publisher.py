@@ -94,7 +94,9 @@ class ChangePublisher:
         """Send a heartbeat and publish, after a reconnect: consoles may have removed the agent meanwhile."""
         try:
             async with self._one_at_a_time:
-                await self.heartbeat()
+                self._collect()
+                if self._changed or self._store.has_deletions:  # else the heartbeat of the publication is the first
+                    await self.heartbeat()
             await self.publish()
         except NetworkError as error:
             _log.info("cannot publish: %s", error)

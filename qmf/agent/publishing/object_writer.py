@@ -103,14 +103,19 @@ class _ClassWriter:
     __slots__ = ("encode_statistics", "encoder", "object", "read_properties", "read_statistics")
 
     def __init__(self, layout: ClassLayout, empty: ObjectId) -> None:
-        def encoder(groups: int) -> Encode:
-            return entry_encoder(columns_of(layout, groups), layout.schema.name)
-
         self.object = ObjectEncoder(layout.key, empty).object
-        self.encoder = functools.cache(encoder)
+        self.encoder = functools.partial(_encoder, layout)
         self.encode_statistics = self.encoder(STATISTICS)
         self.read_properties = value_reader(layout, PROPERTIES)
         self.read_statistics = value_reader(layout, STATISTICS)
+
+
+def _encoder(layout: ClassLayout, groups: int) -> Encode:
+    """The function that encodes the values of some groups; made once for a class, for all agents of the program."""
+    encoder = layout.encoders.get(groups)
+    if encoder is None:
+        encoder = layout.encoders[groups] = entry_encoder(columns_of(layout, groups), layout.schema.name)
+    return encoder
 
 
 def columns_of(layout: ClassLayout, groups: int) -> list[Column]:

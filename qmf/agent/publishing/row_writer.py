@@ -66,9 +66,11 @@ class RowWriter:
     def _whole_row(self, layout: ClassLayout) -> tuple[RowEncoder, Callable[[ManagedObject, Lead], bytes]]:
         """The encoder for all values of a class, the function that reads an object's statistics and makes its row."""
         encoder = RowEncoder(layout.key, self._empty, columns_of(layout, BOTH), len(layout.wire[PROPERTIES]))
-        reading = statistics_source(layout)
-        times = f"update, create, delete = {TIMES_OF_OBJ}, 0"
-        return encoder, encoder.row_function(reading._replace(steps=[*reading.steps, times]), "obj, lead")
+        if layout.row_function is None:  # made once for a class, for all agents of the program
+            reading = statistics_source(layout)
+            times = f"update, create, delete = {TIMES_OF_OBJ}, 0"
+            layout.row_function = encoder.row_function(reading._replace(steps=[*reading.steps, times]), "obj, lead")
+        return encoder, layout.row_function
 
     def part(self, obj: ManagedObject, groups: int, raw: RawValues) -> Row:
         """An object of the store with the values of some groups, which were read before.

@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import logging
 import platform
+from collections.abc import Awaitable
 
 from qmf.agent import AccessRequest, Action, Agent
 from qmf.broker.local_bus import LocalBus
 from qmf.broker.management.callers import current_principal, decide
+from qmf.broker.management.deferral import ObjectDeferral
 from qmf.broker.management.events import EVENTS, OWN_EVENTS, EventPublisher
 from qmf.broker.management.forwarding_objects import ForwardingPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.values import clip
+from qmf.broker.nodes.exchanges import TopicExchange
 from qmf.broker.nodes.observer import BrokerObserver, BrokerObservers
 from qmf.broker.operations.operations import Operations
 from qmf.broker.process_control import ProcessControl
+from qmf.protocol import data_key, topic_exchange
+from qmf.schema import ClassKey
 
 log = logging.getLogger("qmf.broker")
 
-VENDOR, PRODUCT = "qmf", "broker"
+VENDOR, PRODUCT, DOMAIN = "qmf", "broker", "default"
 
 #: Second name of the agent of every broker: programs that manage the broker they are connected to need no other.
 ALIAS = "broker"
@@ -59,6 +64,8 @@ class ManagementAgent:
         self._operations = operations
         self._registry = registry = operations.registry
         self._sampler = StatisticsSampler()
+        self._publishes = setup.publishes
+        clock = SamplingClock(self._sampler)
         machine = platform.node()
         self._agent = Agent(
             LocalBus(operations, f"{VENDOR}-{PRODUCT}-management"),
@@ -66,10 +73,11 @@ class ManagementAgent:
             product=PRODUCT,
             instance=clip(name or (f"{machine}:{setup.port}" if machine else setup.listening), MAX_INSTANCE),
             aliases=(ALIAS,),
+            domain=DOMAIN,
             interval=setup.interval,
             publish_data=setup.publishes,
             access=self._access,
-            clock=SamplingClock(self._sampler),
+            clock=clock,
         )
         self._agent.register(*CLASSES, *EVENTS, *(OWN_EVENTS if setup.revokes else ()))
         if setup.access is not None:
@@ -85,11 +93,20 @@ class ManagementAgent:
             self._agent.register(*certificate_object.CLASSES, *certificate_object.EVENTS)
         objects = ObjectPublisher(self._agent, self._sampler, operations, setup.listening)
         objects.publish_existing(process, setup)
+        self._deferral = self._defer(objects)
+        clock.prepare = self._deferral.on_interval
         forwarding = ForwardingPublisher(self._agent, self._sampler, operations)
         self._before = registry.observer
         events = EventPublisher(self._agent, registry, setup.listening)
         sessions = self._publish_sessions(setup, objects)
         registry.observer = BrokerObservers(self._before, objects, events, forwarding, *sessions)
+
+    def _defer(self, objects: ObjectPublisher) -> ObjectDeferral:
+        return ObjectDeferral(
+            {cls._qmf_schema_.key: deferred for cls, deferred in objects.deferred.items()},
+            heard=self._is_heard,
+            followed=lambda: self._agent.statistics.active_subscriptions > 0,
+        )
 
     def _publish_sessions(self, setup: BrokerSetup, objects: ObjectPublisher) -> list[BrokerObserver]:
         if setup.mqtt_sessions is None:
@@ -111,12 +128,17 @@ class ManagementAgent:
     async def close(self) -> None:
         """Sign off from consoles, and stop observing the broker. A second call does nothing."""
         self._registry.observer = self._before
+        await self._deferral.close()
         self._sampler.sample()
         await self._agent.close()
 
-    def _access(self, request: AccessRequest) -> bool | str:
+    def _is_heard(self, key: ClassKey) -> bool:
+        """Whether somebody listens to publications of the objects of a class."""
+        topic = self._registry.exchange(topic_exchange(DOMAIN))
+        return self._publishes and isinstance(topic, TopicExchange) and topic.is_heard(data_key(key, self._agent.info))
+
+    def _access(self, request: AccessRequest) -> bool | str | Awaitable[bool | str]:
         """The agent's access hook."""
-        self._sampler.on_request(request)
         decision = decide(self._operations, request)
         if request.action in (Action.METHOD, Action.SET):
             client = current_principal(request.user_id).client
@@ -127,4 +149,14 @@ class ManagementAgent:
                 "" if request.object_id is None else request.object_id.object_name,
                 "" if decision is True else str(decision),
             )
+        name = "" if request.class_key is None else request.class_key.name
+        if decision is True and self._deferral.is_large(name):
+            return self._allow_later(request, name)
+        self._sampler.on_request(request)
         return decision
+
+    async def _allow_later(self, request: AccessRequest, name: str) -> bool:
+        """As `_access` of an allowed request, when the objects that it is about have been made."""
+        await self._deferral.make_all(name)
+        self._sampler.on_request(request)
+        return True

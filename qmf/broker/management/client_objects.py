@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Hashable
 
+import attrs
+
 from qmf.broker.management.refusals import not_implemented
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
@@ -17,6 +19,61 @@ _PROCESS, _PID, _PARENT = "qpid.client_process", "qpid.client_pid", "qpid.client
 _CONTAINER = "container-id"
 
 
+@attrs.define(eq=False)
+class SessionLinks:
+    """The links of a session, whether or not there is an object of it.
+
+    Attributes:
+        links: they.
+        transactions: of links that are gone.
+    """
+
+    links: set[ClientLink] = attrs.field(factory=set)
+    transactions: TransactionCounts = attrs.field(factory=TransactionCounts)
+
+    def remove(self, link: ClientLink) -> None:
+        """A link is about to be removed: keep what it has counted. Its open transactions are rolled back."""
+        self.links.discard(link)
+        if (counts := link.transactions) is not None:
+            self.transactions.add(counts)
+            self.transactions.rolled_back = self.transactions.started - self.transactions.committed
+
+
+@attrs.define(eq=False)
+class ConnectionLinks:
+    """The sessions of a connection, whether or not there is an object of it.
+
+    Attributes:
+        sessions: by their identities, as of `ClientLink`.
+        received, sent: transfers on links that are gone.
+    """
+
+    sessions: dict[Hashable, SessionLinks] = attrs.field(factory=dict)
+    received: int = 0
+    sent: int = 0
+
+    def add(self, link: ClientLink) -> bool:
+        """Count a link, too; True for the first one of its session."""
+        first = (session := self.sessions.get(link.session)) is None
+        if session is None:
+            session = self.sessions[link.session] = SessionLinks()
+        session.links.add(link)
+        return first
+
+    def remove(self, link: ClientLink) -> bool:
+        """A link is about to be removed: keep what it has counted; True for the last one of its session."""
+        if link.queue is not None:
+            self.sent += link.transfers
+        else:
+            self.received += link.transfers
+        session = self.sessions[link.session]
+        session.remove(link)
+        if session.links:
+            return False
+        del self.sessions[link.session]
+        return True
+
+
 class ManagedConnection(model.Connection, SampledObject):
     """A connection.
 
@@ -25,12 +82,13 @@ class ManagedConnection(model.Connection, SampledObject):
         domain: name of the domain, if it is another broker to which this one has connected; else empty.
     """
 
-    def __init__(self, vhost: model.Vhost, client: ClientSession, listening: str) -> None:
+    def __init__(self, vhost: model.Vhost, client: ClientSession, links: ConnectionLinks, listening: str) -> None:
         """Make the object of a client's connection.
 
         Args:
             vhost: that it belongs to.
             client: of the broker.
+            links: of the client.
             listening: host and port that the broker listens on.
         """
         info = client.info
@@ -57,30 +115,17 @@ class ManagedConnection(model.Connection, SampledObject):
         self.container = sstr(info.container)
         self.domain = info.domain
         self._client = client
-        self._links: set[ClientLink] = set()
-        #: Transfers on links that are gone.
-        self._received = self._sent = 0
-
-    def add_link(self, link: ClientLink) -> None:
-        """Count the transfers of a link, too."""
-        self._links.add(link)
-
-    def remove_link(self, link: ClientLink) -> None:
-        """A link is about to be removed: keep what it has counted."""
-        self._links.discard(link)
-        if link.queue is not None:
-            self._sent += link.transfers
-        else:
-            self._received += link.transfers
+        self._links = links
 
     def sample(self) -> None:
         """See `SampledObject`."""
-        received, sent = self._received, self._sent
-        for link in self._links:
-            if link.queue is not None:
-                sent += link.transfers
-            else:
-                received += link.transfers
+        received, sent = self._links.received, self._links.sent
+        for session in self._links.sessions.values():
+            for link in session.links:
+                if link.queue is not None:
+                    sent += link.transfers
+                else:
+                    received += link.transfers
         self.msgsFromClient.set(received)
         self.msgsToClient.set(sent)
         traffic = self._client.traffic()
@@ -100,19 +145,18 @@ class ManagedConnection(model.Connection, SampledObject):
 
 
 class ManagedSession(model.Session, SampledObject):
-    """A session. It has no name in AMQP 1.0, so a random one is used.
+    """A session. It has no name in AMQP 1.0, so a random one is used."""
 
-    Attributes:
-        links: of the session.
-    """
-
-    def __init__(self, vhost: model.Vhost, connection: ManagedConnection, session: Hashable) -> None:
+    def __init__(
+        self, vhost: model.Vhost, connection: ManagedConnection, session: Hashable, links: SessionLinks
+    ) -> None:
         """Make the object of a client's session.
 
         Args:
             vhost: that it belongs to.
             connection: that it is in.
             session: as of `ClientLink`.
+            links: of the session.
         """
         name = str(uuid.uuid4())
         super().__init__(
@@ -124,25 +168,16 @@ class ManagedSession(model.Session, SampledObject):
             detachedLifespan=0,
             attached=True,
         )
-        self.links: set[ClientLink] = set()
         self._connection = connection
         self._session = session
-        #: Transactions of links that are gone.
-        self._transactions = TransactionCounts()
-
-    def remove_link(self, link: ClientLink) -> None:
-        """A link is about to be removed: keep what it has counted. Its open transactions are rolled back."""
-        self.links.discard(link)
-        if (counts := link.transactions) is not None:
-            self._transactions.add(counts)
-            self._transactions.rolled_back = self._transactions.started - self._transactions.committed
+        self._links = links
 
     def sample(self) -> None:
         """See `SampledObject`."""
         counts = TransactionCounts()
-        counts.add(self._transactions)
+        counts.add(self._links.transactions)
         unsettled = 0
-        for link in self.links:
+        for link in self._links.links:
             unsettled += link.count_unsettled()[0]
             if link.transactions is not None:
                 counts.add(link.transactions)

@@ -254,7 +254,11 @@ class ManagedQueue(model.Queue, SampledObject):
             altExchange=alternate,
         )
         self.creator = sstr(creator)
+        # Every queue begins without receivers and with its binding to the default exchange.
+        self.consumerCount.set(0)
+        self.unackedMessages.set(0)
         self._bindings = 0
+        self.count_binding(1)
         self._queue = queue
         self._administration = administration
 
@@ -271,8 +275,7 @@ class ManagedQueue(model.Queue, SampledObject):
 
     def sample_consumers(self) -> None:
         """Update the number of receivers; browsers are counted as well, as with qpidd."""
-        delivery = self._queue.delivery
-        self.consumerCount.set(len(delivery.consumers) + len(delivery.browsers))
+        self.consumerCount.set(self._queue.delivery.receiver_count)
 
     def count_binding(self, change: int) -> None:
         """A binding was created (1) or is about to be removed (-1)."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from functools import partial
+from typing import Any, TypeVar
 
-from qmf.agent import Agent
+from qmf.agent import Agent, ManagedObject
 from qmf.broker.management.administration import Administration
-from qmf.broker.management.client_objects import ManagedConnection, ManagedSession
+from qmf.broker.management.client_objects import ConnectionLinks, ManagedConnection, ManagedSession
 from qmf.broker.management.link_objects import ManagedIncoming, ManagedOutgoing, ManagedSubscription
 from qmf.broker.management.memory import ManagedMemory
 from qmf.broker.management.node_objects import (
@@ -60,10 +61,15 @@ CLASSES = (
 )
 
 _BindingKey = tuple[Exchange | DefaultExchange, Queue, str]
+_L = TypeVar("_L", ManagedIncoming, ManagedOutgoing)
 
 
 class ObjectPublisher(BrokerObserver):
-    """Adds objects to the broker's agent, and removes them, as what they represent comes and goes."""
+    """Adds objects to the broker's agent, and removes them, as what they represent comes and goes.
+
+    Attributes:
+        deferred: objects that are made when they are needed, by class (`deferral`).
+    """
 
     def __init__(self, agent: Agent, sampler: StatisticsSampler, operations: Operations, listening: str) -> None:
         """Make the publisher; it adds no object yet.
@@ -102,8 +108,28 @@ class ObjectPublisher(BrokerObserver):
         self._topics: SampledObjects[Topic, ManagedTopic] = SampledObjects(agent)
         self._queue_policies: SampledObjects[NodePolicy, ManagedQueuePolicy] = SampledObjects(agent)
         self._topic_policies: SampledObjects[NodePolicy, ManagedTopicPolicy] = SampledObjects(agent)
+        #: The most receivers that queues have had whose objects wait.
+        self._highs: dict[Queue, int] = {}
+        #: The links of each client.
+        self._links: dict[ClientSession, ConnectionLinks] = {}
+        #: Objects that are made when they are needed, since most of them come and go unseen.
+        self.deferred: dict[type[ManagedObject], SampledObjects[Any, Any]] = {
+            model.Queue: self._queues,
+            model.Binding: self._bindings,
+            model.Connection: self._connections,
+            model.Session: self._sessions,
+            model.Subscription: self._subscriptions,
+            model.Incoming: self._incoming,
+            model.Outgoing: self._outgoing,
+        }
         #: Numbers of the senders to exchanges that have some.
         self._producers: Counter[Exchange | DefaultExchange] = Counter()
+        self._register(sampler)
+
+    def _register(self, sampler: StatisticsSampler) -> None:
+        """Have objects updated, and those that wait made, when somebody looks at their class."""
+        for cls, objects in self.deferred.items():
+            self._agent.fill(cls, objects.fill)
         sampler.add("Memory", self._memories.sample)
         sampler.add("Broker", self._brokers.sample)
         sampler.add("Access", self._accesses.sample)
@@ -155,6 +181,8 @@ class ObjectPublisher(BrokerObserver):
         for exchange in registry.exchanges:  # a store may have had bindings
             for binding in exchange.all_bindings():
                 self._add_binding(exchange, binding)
+        self._queues.fill()
+        self._bindings.fill()
         for topic in registry.topics.topics:
             self.on_topic_declared(topic)
         for policy in registry.topics.policies:
@@ -179,12 +207,13 @@ class ObjectPublisher(BrokerObserver):
 
     def on_connected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
-        connection = ManagedConnection(self._vhost, client, self._listening)
-        self._connections.add(client, connection, connection.address)
+        links = self._links[client] = ConnectionLinks()
+        self._connections.add_later(client, partial(self._make_connection, client, links))
 
     def on_disconnected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
         self._connections.remove(client)
+        del self._links[client]
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
@@ -207,6 +236,7 @@ class ObjectPublisher(BrokerObserver):
         for exchange in self._registry.exchanges:
             self._remove_bindings(exchange, queue)
         self._queues.remove(queue)
+        self._highs.pop(queue, None)
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
@@ -283,43 +313,34 @@ class ObjectPublisher(BrokerObserver):
 
     def on_attached(self, client: ClientSession, link: ClientLink) -> None:
         """See `BrokerObserver`."""
-        connection = self._connections.get(client)
-        if connection is None:
+        links = self._links.get(client)
+        if links is None:
             return
-        connection.add_link(link)
-        key = (client, link.session)
-        session = self._sessions.get(key)
-        if session is None:
-            session = ManagedSession(self._vhost, connection, link.session)
-            self._sessions.add(key, session, session.name)
-        session.links.add(link)
+        if links.add(link):
+            self._sessions.add_later((client, link.session), partial(self._make_session, client, link.session))
         if (queue := link.queue) is None:
-            self._incoming.add(link, ManagedIncoming(session, connection, link))
+            self._incoming.add_later(link, partial(self._make_link, ManagedIncoming, client, link))
             self._count_producer(link, 1)
             return
-        queue_object = self._queues.get(queue)
-        self._outgoing.add(link, ManagedOutgoing(session, connection, link))
-        self._subscriptions.add(link, ManagedSubscription(session, queue_object, link, queue))
-        if queue_object is not None:
+        self._outgoing.add_later(link, partial(self._make_link, ManagedOutgoing, client, link))
+        self._subscriptions.add_later(link, partial(self._make_subscription, client, link, queue))
+        if (queue_object := self._queues.get_made(queue)) is not None:
             queue_object.sample_consumers()
+        else:
+            self._highs[queue] = max(self._highs.get(queue, 0), queue.delivery.receiver_count)
 
     def on_detached(self, client: ClientSession, link: ClientLink) -> None:
         """See `BrokerObserver`."""
-        connection = self._connections.get(client)
-        if connection is None:
+        links = self._links.get(client)
+        if links is None:
             return
         if link.queue is None:
             self._incoming.remove(link)
             self._count_producer(link, -1)
         self._outgoing.remove(link)
         self._subscriptions.remove(link)
-        connection.remove_link(link)
-        key = (client, link.session)
-        session = self._sessions.get(key)
-        if session is not None:
-            session.remove_link(link)
-            if not session.links:
-                self._sessions.remove(key)
+        if links.remove(link):
+            self._sessions.remove((client, link.session))
 
     def _count_producer(self, link: ClientLink, change: int) -> None:
         if (exchange := link.exchange) is None:
@@ -338,23 +359,56 @@ class ObjectPublisher(BrokerObserver):
         return self._exchanges.get(found) if isinstance(found, Exchange) else None
 
     def _add_queue(self, queue: Queue, *, creator: str) -> None:
-        queue_object = ManagedQueue(
+        self._queues.add_later(queue, partial(self._make_queue, queue, creator))
+        self._add_binding(self._registry.default_exchange, self._registry.default_binding(queue))
+
+    def _add_binding(self, exchange: Exchange | DefaultExchange, binding: Binding) -> None:
+        if (source := self._exchanges.get(exchange)) is None:
+            return
+        source.sample_bindings()
+        if (target := self._queues.get_made(binding.queue)) is not None:
+            target.count_binding(1)
+        key = (exchange, binding.queue, binding.spec.key)
+        self._bindings.add_later(key, partial(self._make_binding, source, binding))
+
+    def _make_connection(self, client: ClientSession, links: ConnectionLinks) -> tuple[ManagedConnection, str]:
+        connection = ManagedConnection(self._vhost, client, links, self._listening)
+        return connection, connection.address
+
+    def _make_session(self, client: ClientSession, session: Hashable) -> tuple[ManagedSession, str] | None:
+        if (connection := self._connections.get(client)) is None:
+            return None
+        made = ManagedSession(self._vhost, connection, session, self._links[client].sessions[session])
+        return made, made.name
+
+    def _make_link(self, cls: type[_L], client: ClientSession, link: ClientLink) -> tuple[_L, None] | None:
+        connection, session = self._connections.get(client), self._sessions.get((client, link.session))
+        return None if connection is None or session is None else (cls(session, connection, link), None)
+
+    def _make_subscription(
+        self, client: ClientSession, link: ClientLink, queue: Queue
+    ) -> tuple[ManagedSubscription, None] | None:
+        if (session := self._sessions.get((client, link.session))) is None:
+            return None
+        return ManagedSubscription(session, self._queues.get(queue), link, queue), None
+
+    def _make_queue(self, queue: Queue, creator: str) -> tuple[ManagedQueue, str]:
+        made = ManagedQueue(
             self._vhost,
             queue,
             self._administration,
             alternate=self._alternate(queue.settings.alternate),
             creator=creator,
         )
-        self._queues.add(queue, queue_object, queue_object.name)
-        self._add_binding(self._registry.default_exchange, self._registry.default_binding(queue))
+        made.consumerCount.set(self._highs.pop(queue, 0))
+        for exchange in self._registry.exchanges:
+            for _ in exchange.bindings(queue):
+                made.count_binding(1)
+        return made, made.name
 
-    def _add_binding(self, exchange: Exchange | DefaultExchange, binding: Binding) -> None:
-        source, target = self._exchanges.get(exchange), self._queues.get(binding.queue)
-        if source is None or target is None:
-            return
-        target.count_binding(1)
-        source.sample_bindings()
-        self._bindings.add((exchange, binding.queue, binding.spec.key), ManagedBinding(source, target, binding))
+    def _make_binding(self, source: ManagedExchange, binding: Binding) -> tuple[ManagedBinding, None] | None:
+        target = self._queues.get(binding.queue)
+        return None if target is None else (ManagedBinding(source, target, binding), None)
 
     def _remove_binding(self, exchange: Exchange, queue: Queue, key: str) -> None:
         self._bindings.remove((exchange, queue, key))

@@ -88,6 +88,11 @@ class QueueDelivery:
     def _is_plain(self) -> bool:
         return self._fifo is not None and not self.browsers and not self.consumers.choose
 
+    @property
+    def receiver_count(self) -> int:
+        """Number of the consumers and browsers."""
+        return len(self.consumers) + len(self.browsers)
+
     # Entries that go to consumers
 
     def announce(self, entry: Entry) -> None:

@@ -197,6 +197,10 @@ class TopicExchange(Exchange):
         # As fast as possible: most messages of QMF pass here.
         return super().route(message) if self._repeated else self._table.match(message.subject)
 
+    def is_heard(self, key: str) -> bool:
+        """Whether a message with this routing key would reach a queue."""
+        return bool(self._table.match(key))
+
     def _matching(self, message: Message) -> Sequence[Binding]:
         return self._table.match(message.subject)
 

@@ -1,4 +1,4 @@
-"""Providers of many things, and providers that fail."""
+"""Providers of many things, and providers that fail; objects that are added when somebody looks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 
+import attrs
 import pytest
-from agent.asking import ask, objects, refusal
+from agent.asking import ask, call, objects, refusal
 from agent.provided import SHELVES, SITES, Warehouse, oid
 from agent.warehouse import Shelf, Site
 from support.fake_bus import FakeBus
@@ -23,6 +24,7 @@ from qmf.protocol import (
     What,
     encode,
 )
+from qmf.schema import ClassKey
 from qmf.testing import ManualClock
 
 
@@ -109,3 +111,33 @@ async def test_a_failure_in_the_middle_ends_the_answer(
     assert isinstance(last.content, ExceptionResponse)
     assert refusal(last) == (7, "the provider of Site failed: the table is locked")
     assert any(record.exc_info for record in caplog.records)
+
+
+async def test_objects_are_added_when_somebody_looks(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
+    filled: list[str] = []
+
+    def fill() -> None:
+        filled.append("sites")
+        if len(filled) == 1:
+            agent.add(Site(name="a"), created=7)
+
+    agent.fill(Site, fill)
+    assert objects(await ask(bus, class_key=SHELVES)) == []
+    assert objects(await ask(bus, object_id=oid(agent, "a"))) == []
+    assert filled == []
+    (found,) = objects(await ask(bus, object_id=oid(agent, "a", "site")))
+    assert (found.create_ts, found.update_ts, filled) == (7, 7, ["sites"])
+    assert len(objects(await ask(bus, object_id=oid(agent, "a", "site")))) == 1
+    assert filled == ["sites"]
+    assert len(objects(await ask(bus, class_key=ClassKey("", "Site")))) == 1
+    assert filled == ["sites"] * 2
+    assert objects(await ask(bus, object_id=attrs.evolve(oid(agent, "b", "site"), agent_name="other"))) == []
+    assert objects(await ask(bus, object_id=attrs.evolve(oid(agent, "b", "site"), object_name="b"))) == []
+    assert filled == ["sites"] * 2
+
+
+async def test_a_call_adds_the_object_that_it_is_for(agent: Agent, bus: FakeBus) -> None:
+    agent.fill(Shelf, lambda: agent.add(Shelf(number=5)))
+    _, text = refusal(await call(bus, oid(agent, ",5"), "none"))
+    assert text == "no Shelf method 'none'"
+    assert [shelf.number for shelf in agent.objects] == [5]  # type: ignore[attr-defined]

@@ -157,6 +157,18 @@ async def test_nothing_is_published_while_disconnected_and_all_of_it_after(
     assert [changed.values[name] for name in ("users", "usersHigh", "usersLow")] == [1, 5, 0]
 
 
+async def test_without_changes_a_reconnect_costs_one_heartbeat(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
+    agent.add(Site(name="here"))
+    await interval(bus, clock)
+    bus.take()
+    bus.disconnect()
+    confirmed = len(bus.confirmed)
+    bus.reconnect()
+    await until(lambda: len(bus.confirmed) > confirmed and bus.confirmed[-1])
+    (only,) = bus.take()
+    assert isinstance(only.content, Heartbeat)
+
+
 @pytest.mark.parametrize(
     "failure", [DisconnectedError("fake://", "gone"), LinkError("", "amqp:unauthorized-access", "no")]
 )

@@ -38,7 +38,7 @@ from qmf.agent.publishing.row_writer import RowWriter
 from qmf.agent.publishing.row_writer import content as row_content
 from qmf.codec import EncodeError
 from qmf.protocol import BodyForm, Envelope, EventData, ObjectData, ObjectsResponse, decode, encode
-from qmf.protocol.objects import RowEncoder, encode_event, encode_object
+from qmf.protocol.objects import RowEncoder, encode_event, encode_object, keyed_encoding, row_encoding
 from qmf.schema import TYPES, Argument, ClassSchema, EventSchema, Property, Statistic, Style
 
 DESCRIPTORS = {Style.COUNT: CounterAttribute, Style.HILO: HiLoAttribute, Style.MMA: MmaAttribute}
@@ -310,3 +310,16 @@ def test_selections_are_not_remembered_for_ever(store: ManagedObjectStore) -> No
     for chosen in itertools.islice(itertools.combinations(names, 3), 250):
         rows.read(shelf, read_raw_values(shelf, BOTH), frozenset(chosen))
     assert 0 < rows.selection.cache_info().currsize <= 100
+
+
+def test_the_functions_of_a_class_are_made_once_for_all_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    stores = [ManagedObjectStore(name, 1, lambda: 5) for name in ("a", "b")]
+    shelves = [Shelf(number=number) for number in range(2)]
+    written = []
+    for store, shelf in zip(stores, shelves, strict=True):
+        store.add(shelf, "k")
+        written.append((ObjectWriter(store, BodyForm.DATA010).whole(shelf), RowWriter(store).whole(shelf)[1]))
+        # The first ones have made all that the class needs.
+        monkeypatch.setattr(keyed_encoding, "compile_function", None)
+        monkeypatch.setattr(row_encoding, "compile_function", None)
+    assert written[0] != written[1]
