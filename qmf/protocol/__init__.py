@@ -56,6 +56,7 @@ from qmf.protocol.errors import ContentError, UnknownOpcode
 from qmf.protocol.forms import BodyForm
 from qmf.protocol.objects.decoder import ObjectDecoder
 from qmf.protocol.objects.general import ROW_FORM
+from qmf.protocol.ordering import OrderKey, place_of
 from qmf.protocol.predicates import compile_predicate, matches, validate
 from qmf.protocol.schemas import schema_from_map, schema_to_map
 from qmf.protocol.v1 import (
@@ -116,6 +117,7 @@ __all__ = [
     "ObjectsIndication",
     "ObjectsResponse",
     "OpaqueFrame",
+    "OrderKey",
     "PackageResponse",
     "PackagesRequest",
     "Predicate",
@@ -148,6 +150,7 @@ __all__ = [
     "heartbeat_key",
     "matches",
     "parse_reply_to",
+    "place_of",
     "schema_from_map",
     "schema_to_map",
     "to_wire",

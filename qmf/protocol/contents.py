@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from qmf.protocol.ordering import OrderKey
 from qmf.protocol.values import AgentInfo, EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema.model import ClassKey, ClassSchema, EventSchema
 
@@ -55,6 +56,8 @@ class QueryRequest:
         where: predicate over values; empty matches all.
         select: names of the values wanted; empty means all.
         row_form: the newest form of rows that the asker reads, and so may be answered in; 0 for none.
+        limit: the first so many objects are enough; 0 for all. Agents of this project keep to it.
+        order: what comes first; empty leaves it to the agent. With a limit only, and as that.
     """
 
     what: What
@@ -63,6 +66,8 @@ class QueryRequest:
     where: Predicate = ()
     select: Sequence[str] = ()
     row_form: int = 0
+    limit: int = 0
+    order: Sequence[OrderKey] = ()
 
 
 @attrs.frozen
@@ -72,10 +77,12 @@ class ObjectsResponse:
     Attributes:
         objects: the objects; in a received message those of its blocks, too.
         blocks: more objects, to be sent as rows. Empty in a received message.
+        matched: how many objects match a query with a limit in all, in the last part of an answer that keeps to it.
     """
 
     objects: Sequence[ObjectData]
     blocks: Sequence[ObjectBlock] = ()
+    matched: int | None = None
 
 
 @attrs.frozen

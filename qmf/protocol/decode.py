@@ -97,13 +97,16 @@ _PLAIN = plain_maps()
 _ARGUMENTS, _MAX_DIGITS = "_arguments", 18
 
 
-def decode(data: bytes, decoder: ObjectDecoder | None = None) -> Envelope | V1Message:
+def decode(
+    data: bytes, decoder: ObjectDecoder | None = None, is_pending: Callable[[str | None], bool] | None = None
+) -> Envelope | V1Message:
     """Decode a QMF message of either version.
 
     Args:
         data: a complete AMQP 1.0 message.
         decoder: remembers what objects and events look like, where many are received: the values of those that look
             like earlier ones stay bytes until they are read. The result is the same without.
+        is_pending: says of a correlation id whether its answer is waited for: of others, the objects are left out.
 
     Raises:
         DecodeError: not an AMQP message, or its body is not encoded as its content type promises.
@@ -123,7 +126,10 @@ def decode(data: bytes, decoder: ObjectDecoder | None = None) -> Envelope | V1Me
     if read is None:
         raise UnknownOpcode(opcode, message.reply_to, correlation_id)
     try:
-        content = (_by_decoder(opcode, message, decoder) if decoder is not None else None) or read(message)
+        if is_pending is not None and opcode == wire.QUERY_RESPONSE and not is_pending(correlation_id):
+            content: Content = ObjectsResponse(())
+        else:
+            content = (_by_decoder(opcode, message, decoder) if decoder is not None else None) or read(message)
     except ContentError:
         raise
     except ProtocolError as error:
@@ -293,7 +299,7 @@ def _query_response(message: _Parts) -> Content:
     kind = message.application_properties.get(wire.CONTENT, wire.DATA)
     items = _list_body(message)
     if kind == wire.DATA:
-        return ObjectsResponse(objects_from_list(items))
+        return ObjectsResponse(objects_from_list(items), matched=_count(message.application_properties, wire.MATCHED))
     if kind == wire.SCHEMA_ID:
         return SchemaIdsResponse([class_key_from_map(mapping(item, "schema id")) for item in items])
     if kind == wire.SCHEMA:
@@ -355,7 +361,7 @@ def _by_decoder(opcode: str, message: _Parts, decoder: ObjectDecoder) -> Content
         return None
     kind = message.application_properties.get(wire.CONTENT, wire.DATA)
     if opcode == wire.QUERY_RESPONSE and kind == wire.DATA:
-        return ObjectsResponse(decoder.objects(body))
+        return ObjectsResponse(decoder.objects(body), matched=_count(message.application_properties, wire.MATCHED))
     if opcode == wire.DATA_INDICATION and kind == wire.DATA:
         return ObjectsIndication(decoder.objects(body))
     if opcode == wire.DATA_INDICATION and kind == wire.EVENT:

@@ -251,13 +251,14 @@ def call_form(
 
 
 def _is_plain(message: Envelope) -> bool:
-    """True when nothing but addresses, correlation id, user, time to live, agent and content is set."""
+    """True when nothing but addresses, correlation id, user, time to live, agent and the body's content is set."""
     return not (
         message.partial
         or message.subscription is not None
         or message.sequence is not None
         or message.events is not None
         or message.suppressed
+        or (isinstance(message.content, ObjectsResponse) and message.content.matched is not None)
     )
 
 
@@ -356,6 +357,8 @@ def _properties(message: Envelope, kind: _Kind) -> dict[str, object]:
         properties[wire.SEQUENCE] = UInt64(message.sequence)
     if message.suppressed:
         properties[wire.SUPPRESSED] = UInt64(message.suppressed)
+    if isinstance(message.content, ObjectsResponse) and message.content.matched is not None:
+        properties[wire.MATCHED] = UInt64(message.content.matched)
     return properties
 
 

@@ -18,11 +18,17 @@ from qmf.protocol.contents import (
 )
 from qmf.protocol.fields import Map, get_flag, get_int, get_list, get_text, need_text
 from qmf.protocol.maps import class_key_to_map, get_class_key, get_object_id, object_id_to_map, wire_text, wire_value
+from qmf.protocol.ordering import order_from_list, order_to_list
 
 
 def query_to_map(content: QueryRequest) -> dict[str, object]:
     """The map of a query."""
-    return _wanted_fields(content, content.what)
+    out = _wanted_fields(content, content.what)
+    if content.limit:
+        out["_limit"] = UInt32(content.limit)
+    if content.limit and content.order:
+        out["_order"] = order_to_list(content.order)
+    return out
 
 
 def query_from_map(fields: Map) -> QueryRequest:
@@ -42,7 +48,9 @@ def query_from_map(fields: Map) -> QueryRequest:
         object_id=get_object_id(fields),
         where=get_list(fields, "_where") or (),
         select=_select(fields),
-        row_form=_row_form(fields),
+        row_form=_positive(fields, "_row_form"),
+        limit=_positive(fields, "_limit"),
+        order=order_from_list(get_list(fields, "_order")),
     )
 
 
@@ -70,7 +78,7 @@ def subscribe_from_map(fields: Map) -> SubscribeRequest:
         select=_select(fields),
         interval=_get_unsigned(fields, "_interval") / 1000,
         lifetime=_get_unsigned(fields, "_lifetime"),
-        row_form=_row_form(fields),
+        row_form=_positive(fields, "_row_form"),
         can_share=get_flag(fields, "_can_share"),
     )
 
@@ -160,9 +168,9 @@ def _wanted_fields(content: QueryRequest | SubscribeRequest, what: What) -> dict
     return out
 
 
-def _row_form(fields: Map) -> int:
-    """What rows the asker reads. It only saves work, so one of a wrong type does not spoil the question."""
-    value = fields.get("_row_form")
+def _positive(fields: Map, key: str) -> int:
+    """A number that only saves work, so one of a wrong type does not spoil the question; 0 where there is none."""
+    value = fields.get(key)
     return value if type(value) is int and value > 0 else 0
 
 

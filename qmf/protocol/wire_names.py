@@ -11,6 +11,7 @@ SUBSCRIPTION = "qmf.subscription"
 SEQUENCE = "qmf.sequence"
 EVENTS = "qmf.events"
 SUPPRESSED = "qmf.suppressed"
+MATCHED = "qmf.matched"
 APP_ID = "x-amqp-0-10.app-id"
 QMF2 = "qmf2"
 #: Annotation with the ids of the brokers that a message has left by links between brokers, with commas in between.

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import attrs
 
+from qmf._natural_order import natural_key
 from qmf.schema import TYPES, ClassSchema, Property, QmfType, Statistic, Style
 from qmf.views.counters import is_counter
-from qmf.views.text import natural_key
 
 T = TypeVar("T")
 

@@ -6,11 +6,9 @@ reverse the reading direction or break a table: every string passes `clean` befo
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable
 
-_DIGITS = re.compile(r"([0-9]+)")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Characters that change the reading direction, and invisible ones that hide differences between names.
 _MISLEADING = frozenset(
@@ -55,9 +53,3 @@ def listing(words: Iterable[str], last: str = "or") -> str:
 def plural(count: int, one: str, many: str | None = None) -> str:
     """``1 agent``, ``2 agents``; `many` for words that take more than an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
-    """A sort key for natural order: ``eth2`` before ``eth10``."""
-    parts = _DIGITS.split(text)
-    return tuple((at % 2 ^ 1, int(part[:40]) if at % 2 else 0, part) for at, part in enumerate(parts) if part)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf._natural_order import natural_key
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Kind
 from qmf.views.broker_fields import TOTAL_FIELDS
@@ -22,7 +23,7 @@ from qmf.views.cells import (
 )
 from qmf.views.fields import sort_by
 from qmf.views.objects import ObjectView
-from qmf.views.text import listing, natural_key, plural
+from qmf.views.text import listing, plural
 from qmf.views.value_cells import free_cell
 from qmf_shell.commands.agents import run as agents_table
 from qmf_shell.objects.lookup import find_classes

@@ -20,7 +20,7 @@ from support.waiting import until
 
 from qmf.bus import AmqpBus
 from qmf.console import LoopThread, Session
-from qmf.console.aio import Client, ClientOptions, EventRaised, FollowMode, RemoteObject
+from qmf.console.aio import Client, ClientOptions, EventRaised, FollowMode, OrderKey, RemoteObject
 from qmf.console.aio.core import ClientCore
 from qmf.console.aio.objects.object_query import ObjectQuery, compile_filter
 from qmf.errors import ConstraintError, NotFoundError, RemoteError
@@ -104,6 +104,18 @@ async def test_objects_come_in_parts_and_typed(client: Client, name: str) -> Non
     assert again == obj
     await again.update()
     assert await client.objects("WIDGET", agent=name)  # its own spelling is found out
+
+
+async def test_agents_and_qpidd_know_no_limit_and_the_console_keeps_to_it(client: Client, name: str) -> None:
+    some = await client.objects("widget", package=PACKAGE, agent=name, limit=3)
+    assert (len(some), some.total) == (3, None)
+    order = [OrderKey("count", descending=True)]
+    first = await client.objects("widget", package=PACKAGE, agent=name, limit=3, order=order, select=["count"])
+    assert ([obj.count for obj in first], first.total) == ([19, 18, 17], 20)
+    of_broker = await client.objects("exchange", agent="broker", limit=2, order=[OrderKey("name")])
+    everything = await client.objects("exchange", agent="broker")
+    assert [obj.name for obj in of_broker] == sorted(obj.name for obj in everything)[:2]
+    assert of_broker.total == len(everything)
 
 
 async def test_methods(client: Client, name: str) -> None:

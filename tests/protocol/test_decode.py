@@ -23,6 +23,7 @@ from qmf.protocol import (
     MethodRequest,
     MethodResponse,
     ObjectData,
+    ObjectDecoder,
     ObjectId,
     ObjectsIndication,
     ObjectsResponse,
@@ -32,6 +33,7 @@ from qmf.protocol import (
     V1Message,
     What,
     decode,
+    encode,
 )
 from qmf.schema.model import ClassKey, Kind
 
@@ -338,3 +340,20 @@ def test_the_path_of_an_agent(opcode: str, annotations: dict[str, object], path:
     assert isinstance(envelope.content, Heartbeat | LocateResponse)
     assert envelope.content.agent.path == path
     assert envelope.content.agent == AgentInfo(name="v:p:i", vendor="v", product="p", instance="i")
+
+
+@pytest.mark.parametrize("pending", [True, False])
+@pytest.mark.parametrize("decoder", [None, ObjectDecoder()], ids=["plain", "with a decoder"])
+def test_objects_that_nobody_waits_for_are_left_out(decoder: ObjectDecoder | None, pending: bool) -> None:
+    content = ObjectsResponse([ObjectData(values={"a": 1}, object_id=ObjectId("x"))])
+    data = encode(Envelope(content=content, correlation_id="7", agent="a"))
+    asked: list[str | None] = []
+
+    def is_pending(number: str | None) -> bool:
+        asked.append(number)
+        return pending
+
+    envelope = decode(data, decoder, is_pending)
+    assert isinstance(envelope, Envelope)
+    assert isinstance(envelope.content, ObjectsResponse)
+    assert (len(envelope.content.objects), envelope.agent, asked) == (int(pending), "a", ["7"])

@@ -21,7 +21,7 @@ from qmf.agent.objects.provided_class import ProvidedClass, used_names
 from qmf.agent.providers import Handler, Item, Provider, ProviderQuery
 from qmf.agent.request_errors import RequestRefused, one_line
 from qmf.errors import CallerError
-from qmf.protocol import ErrorCode, ObjectData, ObjectId, Predicate
+from qmf.protocol import ErrorCode, ObjectData, ObjectId, OrderKey, Predicate
 from qmf.schema import ClassKey, Style
 
 _log = logging.getLogger("qmf.agent")
@@ -39,12 +39,14 @@ class ObjectSelection:
         object_id: the id of a single object.
         where: predicate.
         select: names of values; empty for all.
+        order: what the objects are ordered by, if the first ones are wanted.
     """
 
     class_key: ClassKey | None = None
     object_id: ObjectId | None = None
     where: Predicate = ()
     select: Sequence[str] = ()
+    order: Sequence[OrderKey] = ()
 
 
 class ObjectSources:
@@ -197,7 +199,10 @@ def expand_selection(layout: ClassLayout, select: Sequence[str]) -> frozenset[st
 
 
 def _names(layout: ClassLayout, selection: ObjectSelection) -> frozenset[str]:
-    return expand_selection(layout, selection.select) | used_names(selection.where) if selection.select else frozenset()
+    if not selection.select:
+        return frozenset()
+    order = {key.name for key in selection.order}
+    return expand_selection(layout, selection.select) | used_names(selection.where) | order
 
 
 def _class_name(object_id: ObjectId) -> str:

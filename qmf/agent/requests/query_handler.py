@@ -6,6 +6,7 @@ Decisions where peers differ:
   ignored;
 * a query for OBJECT_ID is answered like one for OBJECT, with ids and class keys, without values;
 * consoles that read rows get rows (docs/protocol.md);
+* a query with a limit gets the first objects in its order, and how many there are (docs/protocol.md);
 * `_select` lists wire names; the name of a min/max/average statistic stands for its four values.
 
 Values are read batch by batch while the answer is sent, so that large answers never block the loop. Each object is
@@ -20,12 +21,16 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, TypeVar
 
+import attrs
+
 from qmf.agent.layout import object_state
 from qmf.agent.metrics import AgentMetrics
+from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources
 from qmf.agent.publishing.object_writer import Item, ObjectWriter
 from qmf.agent.publishing.row_writer import Row, RowWriter
 from qmf.agent.requests.access import AccessControl, Action
+from qmf.agent.requests.first_objects import FirstObjects, ProvidedItem
 from qmf.agent.requests.query_answer import QueryAnswer
 from qmf.agent.requests.selections import (
     Matcher,
@@ -42,6 +47,8 @@ from qmf.protocol import (
     Content,
     Envelope,
     ObjectData,
+    ObjectId,
+    ObjectsResponse,
     QueryRequest,
     SchemaIdsResponse,
     SchemasResponse,
@@ -112,9 +119,12 @@ class QueryHandler:
         ids_only = query.what is What.OBJECT_ID
         rows = self._rows if query.row_form >= ROW_FORM and not ids_only else None
         answer = QueryAnswer(self._writer, rows, selection, matches, ids_only=ids_only)
+        first = FirstObjects(query.limit, selection, matches, self._metrics) if query.limit else None
 
         def encode(items: Sequence[Item | Row], more: bool) -> bytes:
             content, body = answer.content(items)
+            if first is not None and not more and isinstance(content, ObjectsResponse):
+                content = attrs.evolve(content, matched=first.matched)
             return self._sender.encode_answer(request, content, partial=more, number=batches.sent + 1, body=body)
 
         batcher = (
@@ -122,7 +132,9 @@ class QueryHandler:
         )
         batches: BatchedSender[Item | Row] = BatchedSender(batcher, encode, self._send_batch)
         try:
-            if await self._add_stored(batches, answer, selection):
+            if first is not None:
+                await self._add_first(batches, answer, selection, first)
+            elif await self._add_stored(batches, answer, selection):
                 for provided in self._sources.providers(selection):
                     async with aclosing(self._sources.provided_objects(provided, selection)) as provided_batches:
                         async for batch in provided_batches:
@@ -143,14 +155,41 @@ class QueryHandler:
             await asyncio.sleep(0)
         return not stored or selection.object_id is None
 
+    async def _add_first(
+        self,
+        batches: BatchedSender[Item | Row],
+        answer: QueryAnswer,
+        selection: ObjectSelection,
+        first: FirstObjects,
+    ) -> None:
+        """Add the first objects of a query with a limit, after all have been looked at."""
+        stored = self._sources.stored_objects(selection)
+        step = _SCAN if first.reads_values else max(1, len(stored))
+        for start in range(0, len(stored), step):
+            first.add(object_state.select_owned(self._sources.store, stored[start : start + step]))
+            await asyncio.sleep(0)
+        for provided in self._sources.providers(selection) if not stored or selection.object_id is None else ():
+            async with aclosing(self._sources.provided_objects(provided, selection)) as provided_batches:
+                async for batch in provided_batches:
+                    first.add_provided(provided.layout, batch)
+        chosen = first.choose()
+        for start in range(0, len(chosen), _SCAN):
+            await batches.extend(self._items(partial(self._first_item, answer), chosen[start : start + _SCAN]))
+            await asyncio.sleep(0)
+
+    def _first_item(self, answer: QueryAnswer, item: ManagedObject | ProvidedItem) -> Item | Row | None:
+        if isinstance(item, ProvidedItem):
+            return answer.provided_item(item.layout, item.data)
+        # It may have been removed since it was chosen.
+        return answer.stored_item(item) if object_state.owner(item) is self._sources.store else None
+
     def _items(self, make: Callable[[Any], Item | Row | None], objects: Sequence[Any]) -> list[Item | Row]:
         items = []
         for obj in objects:
             try:
                 item = make(obj)
             except (ValueError, QmfError) as error:
-                object_id = obj.object_id if isinstance(obj, ObjectData) else object_state.object_id(obj)
-                report_unencodable(self._metrics, object_id, error)
+                report_unencodable(self._metrics, _object_id(obj), error)
             else:
                 if item is not None:
                     items.append(item)
@@ -177,6 +216,12 @@ class QueryHandler:
     async def _send_batch(self, data: bytes, last: bool) -> None:  # noqa: ARG002  # the message has a mark
         if not await self._sender.answer_encoded(data):
             raise _ConnectionLost
+
+
+def _object_id(item: ManagedObject | ProvidedItem | ObjectData) -> ObjectId | None:
+    if isinstance(item, ProvidedItem):
+        return item.data.object_id
+    return item.object_id if isinstance(item, ObjectData) else object_state.object_id(item)
 
 
 class _ConnectionLost(Exception):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from qmf.console.aio.agent_requests import Answers
     from qmf.console.aio.agent_search import StillFindingAgents
     from qmf.console.aio.agents import Agent
+    from qmf.console.aio.answers import Answers
     from qmf.console.aio.client import Client
     from qmf.console.aio.core import ClientOptions
     from qmf.console.aio.following.agent_follower import FollowMode
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from qmf.console.aio.receiver import class_keys, heartbeat_keys
     from qmf.console.aio.rpc.requests import AgentLost, RequestCounts
     from qmf.console.aio.schemas import AnySchema
-    from qmf.protocol import ObjectId
+    from qmf.protocol import ObjectId, OrderKey
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -75,11 +75,11 @@ else:
             "qmf.console.aio.objects.class_fields": "ClassFields",
             "qmf.console.aio.objects.remote_event": "RemoteEvent",
             "qmf.console.aio.objects.remote_object": "CallResult RemoteObject Timestamps",
-            "qmf.console.aio.agent_requests": "Answers",
+            "qmf.console.aio.answers": "Answers",
             "qmf.console.aio.objects.object_query": "Where",
             "qmf.console.aio.rpc.requests": "AgentLost RequestCounts",
             "qmf.console.aio.schemas": "AnySchema",
-            "qmf.protocol": "ObjectId",
+            "qmf.protocol": "ObjectId OrderKey",
         },
     )
 
@@ -118,6 +118,7 @@ __all__ = [
     "ObjectChange",
     "ObjectId",
     "ObjectUpdated",
+    "OrderKey",
     "Overflow",
     "PackageSeen",
     "RemoteEvent",

@@ -7,22 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import TypeVar, overload
-
-import attrs
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.console.aio.agent_tracker import AgentTracker
 from qmf.console.aio.agents import Agent
+from qmf.console.aio.answers import Answers, check_failures, log_failures
+from qmf.console.aio.first_objects import AgentAnswer, first_objects
 from qmf.console.aio.indications import ObjectStore
 from qmf.console.aio.objects.class_fields import ClassFields, Values, merge
-from qmf.console.aio.objects.object_query import ObjectQuery, Test, check_names, compile_filter, match_all
+from qmf.console.aio.objects.object_query import (
+    ObjectQuery,
+    Test,
+    agents_decide,
+    check_names,
+    compile_filter,
+    match_all,
+)
 from qmf.console.aio.objects.remote_object import RemoteObject, class_name_of, remote_objects
 from qmf.console.aio.objects.values import with_agent
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.console.aio.schemas import SchemaDiscovery
-from qmf.errors import NotFoundError, QmfError, RequestTimeout
+from qmf.errors import NotFoundError, QmfError
 from qmf.protocol import (
     ROW_FORM,
     ObjectData,
@@ -38,53 +45,6 @@ from qmf.schema import ClassKey, Kind
 log = logging.getLogger("qmf.console")
 
 T = TypeVar("T")
-
-
-@attrs.frozen(repr=False)
-class Answers(Sequence[T]):
-    """The merged answers of all agents that answered; reads like a list.
-
-    Attributes:
-        items: the answers, agent by agent in the order asked.
-        failures: the errors of the agents that did not answer, by agent name; empty when all answered. Under the name
-            ``*`` a `StillFindingAgents`, if agents may be there that were not asked.
-    """
-
-    items: tuple[T, ...] = ()
-    failures: Mapping[str, QmfError] = attrs.field(factory=dict)
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        return self.items[index]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.items)
-
-    def __repr__(self) -> str:
-        silent = sorted(name for name in self.failures if name != ALL_AGENTS)
-        failed = f", no answer from {', '.join(silent)}" if silent else ""
-        failed += f", {self.failures[ALL_AGENTS]}" if ALL_AGENTS in self.failures else ""
-        return f"<{list(self.items)!r}{failed}>"
-
-
-def combined_failure(failures: Mapping[str, QmfError]) -> QmfError:
-    """The error to raise when every agent failed: the most informative one, with the others as notes.
-
-    An agent's refusal is more informative than a timeout.
-    """
-    ranked = sorted(failures.items(), key=lambda item: isinstance(item[1], RequestTimeout))
-    (_, first), *others = ranked
-    for agent, error in others:
-        first.add_note(f"also {agent}: {error}")
-    return first
 
 
 class AgentRequests:
@@ -129,11 +89,38 @@ class AgentRequests:
         """See `Client.objects`."""
         predicate, test = self.compile(query)
         asked = await self._agents_to_ask(query)
+        if query.limit is not None:
+            return await self._first_objects(query, asked, predicate, test, timeout)
         answers = await self._gather(
             asked, lambda agent: self.query(agent, query, predicate, timeout), others=query.only_agent is None
         )
         await self._check_names(query, asked, found=bool(answers))
         return answers if test is match_all else Answers(tuple(filter(test, answers)), answers.failures)
+
+    async def _first_objects(
+        self, query: ObjectQuery, agents: Sequence[Agent], predicate: Predicate, test: Test, timeout: float | None
+    ) -> Answers[RemoteObject]:
+        """At most as many objects as the query's limit."""
+        decided = agents_decide(query, predicate, self._known_fields(query))
+        limit = query.limit or 0 if decided else 0
+
+        def ask(agent: Agent) -> Awaitable[AgentAnswer]:
+            return self._ask_agent(agent, query, predicate, timeout, limit)
+
+        name, package = query.class_name
+        asked = [agent for agent in agents if query.only_agent or self._may_have(agent, package, name)]
+        unfinished = self._search_failure() if query.only_agent is None else {}
+        answers = await first_objects(query, asked, ask, match_all if decided else test)
+        await self._check_names(query, asked, found=bool(answers))
+        failures = {**answers.failures, **unfinished}
+        log_failures(failures)
+        return Answers(answers.items, failures, answers.total)
+
+    def _may_have(self, agent: Agent, package: str | None, name: str | None) -> bool:
+        """False if the agent has listed its classes, and not this one."""
+        if not name or not agent.knows_schema_queries or not self._discovery.is_listed(agent):
+            return True
+        return bool(self._schemas.resolve(package, name, agent.name))
 
     async def _check_names(self, query: ObjectQuery, asked: Sequence[Agent], *, found: bool) -> None:
         """Refuse a filter with unknown names whose class was not known before the query.
@@ -187,8 +174,8 @@ class AgentRequests:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
         await self._check_names(query, asked, found=found_any)
-        _check_failures(failures, len(asked))
-        _log_failures({**unfinished, **failures})
+        check_failures(failures, len(asked))
+        log_failures({**unfinished, **failures})
 
     def compile(self, query: ObjectQuery) -> tuple[Predicate, Test]:
         """The predicate to send, and the test for each object of an answer; see `compile_filter`."""
@@ -218,18 +205,35 @@ class AgentRequests:
         self, agent: Agent, query: ObjectQuery, predicate: Predicate, timeout: float | None = None
     ) -> list[RemoteObject]:
         """Objects of one agent, not tested yet; errors as of `Client.objects`."""
+        return list((await self._ask_agent(agent, query, predicate, timeout, 0)).objects)
+
+    async def _ask_agent(
+        self, agent: Agent, query: ObjectQuery, predicate: Predicate, timeout: float | None, limit: int
+    ) -> AgentAnswer:
+        """The first objects of one agent, not tested yet; all of them if the limit is 0."""
         seconds = self._seconds(timeout)
         name, package = query.class_name
+        select = query.sent_select
         if query.object_id is not None:
             object_id = with_agent(query.object_id, agent.name)
-            request = QueryRequest(what=What.OBJECT, object_id=object_id, row_form=ROW_FORM)
+            request = QueryRequest(what=What.OBJECT, object_id=object_id, select=select, row_form=ROW_FORM)
             return await self._ask(agent, request, seconds)
-        found = []
+        found: list[RemoteObject] = []
+        matched: int | None = 0
         for key in await self._class_keys(agent, package, name or "", seconds):
-            where = predicate if agent.knows_schema_queries else ()
-            request = QueryRequest(what=What.OBJECT, class_key=key, where=where, row_form=ROW_FORM)
-            found += await self._ask(agent, request, seconds)
-        return found
+            request = QueryRequest(
+                what=What.OBJECT,
+                class_key=key,
+                where=predicate if agent.knows_schema_queries else (),
+                select=select,
+                row_form=ROW_FORM,
+                limit=limit,
+                order=query.order,
+            )
+            answer = await self._ask(agent, request, seconds)
+            found += answer.objects
+            matched = None if matched is None or answer.matched is None else matched + answer.matched
+        return AgentAnswer(found, matched)
 
     async def _class_keys(self, agent: Agent, package: str | None, name: str, seconds: float) -> list[ClassKey]:
         """The classes to ask an agent for, in the spelling that it expects.
@@ -242,10 +246,13 @@ class AgentRequests:
             return list(dict.fromkeys(ClassKey(key.package, key.name) for key in found if key.kind is Kind.DATA))
         return [ClassKey(package or "", name.lower())]
 
-    async def _ask(self, agent: Agent, request: QueryRequest, seconds: float) -> list[RemoteObject]:
+    async def _ask(self, agent: Agent, request: QueryRequest, seconds: float) -> AgentAnswer:
         deadline = asyncio.get_running_loop().time() + seconds
         subject = f"object {request.object_id}" if request.object_id else f"objects of {_class_text(request.class_key)}"
-        parts = await self._rpc.request(agent, request, ObjectsResponse, what=f"query for {subject}", timeout=seconds)
+        # What is to be in order is known with the last part only.
+        enough = 0 if request.order else request.limit
+        what = f"query for {subject}"
+        parts = await self._rpc.request(agent, request, ObjectsResponse, what=what, timeout=seconds, enough=enough)
         keys = self._schemas.saw_all((key for part in parts for key, _ in class_runs(part.objects)), agent)
         try:
             async with asyncio.timeout_at(deadline):
@@ -253,8 +260,12 @@ class AgentRequests:
         except TimeoutError:
             log.warning("no schema for %s within %g s, values stay untyped", subject, seconds)
         found = [obj for part in parts for obj in self.make(part.objects, agent)]
-        self._store.update_from_query(agent.name, found)
-        return found
+        if not request.select:
+            self._store.update_from_query(agent.name, found)
+        matched = parts[-1].matched if parts else 0
+        if matched is None and (not enough or len(found) < enough):
+            matched = len(found)  # an agent that knows no limit
+        return AgentAnswer(found, matched)
 
     async def binding_count(self, broker: Agent, exchange: str) -> int | None:
         """How many bindings an exchange of the connected broker has, as its agent says; errors as of `objects`."""
@@ -293,7 +304,7 @@ class AgentRequests:
     async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
         """The current state of an object; see `RemoteObject.update`."""
         request = QueryRequest(what=What.OBJECT, object_id=target.object_id)
-        found = await self._ask(self._agent_of(target), request, self._seconds(timeout))
+        found = (await self._ask(self._agent_of(target), request, self._seconds(timeout))).objects
         if not found:
             raise NotFoundError("object", str(target.object_id))
         return merge(target.data, found[0].data, self._schemas.fields(found[0].class_key))
@@ -357,25 +368,11 @@ class AgentRequests:
                 raise result
             else:
                 found += result
-        _check_failures(failures, len(agents))
+        check_failures(failures, len(agents))
         # Another agent may have been found meanwhile, which was not asked.
         failures |= unfinished or (self._search_failure() if others else {})
-        _log_failures(failures)
+        log_failures(failures)
         return Answers(tuple(found), failures)
-
-
-def _check_failures(failures: Mapping[str, QmfError], asked: int) -> None:
-    """Raise when all agents failed."""
-    if failures and len(failures) == asked:
-        raise combined_failure(failures)
-
-
-def _log_failures(failures: Mapping[str, QmfError]) -> None:
-    for name, error in failures.items():
-        if name == ALL_AGENTS:
-            log.warning("an answer is not complete: %s", error)
-        else:
-            log.warning("agent %s gave no answer: %s", name, error)
 
 
 def _class_text(key: ClassKey | None) -> str:

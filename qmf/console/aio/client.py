@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Self, Unpack, overload
+
+import attrs
 
 from qmf._arguments import arguments_of
 from qmf._closable import AsyncClosable
 from qmf.bus import AmqpBus
-from qmf.console.aio.agent_requests import Answers
 from qmf.console.aio.agent_search import StillFindingAgents
 from qmf.console.aio.agents import Agent
+from qmf.console.aio.answers import Answers
 from qmf.console.aio.core import ClientArguments, ClientCore
 from qmf.console.aio.following.agent_follower import FollowSpec
 from qmf.console.aio.following.follow import Follow
@@ -27,12 +29,20 @@ from qmf.console.aio.notifications import (
     NotificationStream,
     Overflow,
 )
-from qmf.console.aio.objects.object_query import FilterArguments, P, QueryArguments, Where, make_query
+from qmf.console.aio.objects.object_query import (
+    FilterArguments,
+    ListFilterArguments,
+    ListQueryArguments,
+    P,
+    QueryArguments,
+    Where,
+    make_query,
+)
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.rpc.requests import RequestCounts
 from qmf.console.aio.schemas import AnySchema
 from qmf.errors import CallerError, NotFoundError
-from qmf.protocol import ObjectId
+from qmf.protocol import ObjectId, OrderKey
 from qmf.schema import ClassKey
 
 
@@ -262,12 +272,12 @@ class Client(AsyncClosable):
 
     @overload
     async def objects(
-        self, name: type[P], *, timeout: float | None = None, **filters: Unpack[FilterArguments]
+        self, name: type[P], *, timeout: float | None = None, **filters: Unpack[ListFilterArguments]
     ) -> Answers[P]: ...
 
     @overload
     async def objects(
-        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[QueryArguments]
+        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[ListQueryArguments]
     ) -> Answers[RemoteObject]: ...
 
     async def objects(
@@ -280,6 +290,10 @@ class Client(AsyncClosable):
         agent: str | Agent | None = None,
         where: Where | None = None,
         timeout: float | None = None,
+        limit: int | None = None,
+        order: Sequence[OrderKey] = (),
+        select: Sequence[str] = (),
+        in_turn: bool = False,
     ) -> Answers[Any]:
         """Ask for objects by class, or for one by its id.
 
@@ -291,19 +305,33 @@ class Client(AsyncClosable):
             agent: the agent to ask, or its name; None for all, or for the one that `object_id` names.
             where: only objects whose values equal these by name, or that match a predicate (QMF2.md 4.4.2).
             timeout: seconds to wait for each agent; None for the client's.
+            limit: how many objects are enough; None for all. Agents of this project send no more; of others, the rest
+                is dropped.
+            order: with a limit, which objects come first, and their order; without one, any are as good. What is equal
+                is in no particular order.
+            select: names of the values that are enough, as on the wire; empty for all. Those in `where` and `order`
+                come as well; other agents may send more. Not for generated classes, whose instances need all values.
+            in_turn: with a limit, ask agents in the order of their names until there are enough objects, which are
+                ordered by agent first; without an order, that is always so. Else all agents are asked.
 
         Returns:
-            the objects of all agents that answered; `failures` holds the errors of the others.
+            the objects of all agents that answered; `failures` holds the errors of the others, and `total` says how
+            many there are without the limit.
 
         Raises:
-            CallerError: not exactly one of `name`, `class_key` and `object_id`.
+            CallerError: not exactly one of `name`, `class_key` and `object_id`; a limit below 1, an order without
+                a limit.
             NotFoundError: no such agent, or a value in `where` that the class doesn't have, in either form.
             ConstraintError: `where` is not a valid predicate.
             QmfError: the requests to all agents failed.
         """
         query, make = make_query(name, package, class_key, object_id, agent, where)
+        if limit is not None or order or select:
+            query = attrs.evolve(
+                query, limit=limit, order=tuple(order), select=tuple(select), in_turn=in_turn or not order
+            )
         found = await self._requests.objects(query, timeout)
-        return found if make is None else Answers(tuple(map(make, found)), found.failures)
+        return found if make is None else Answers(tuple(map(make, found)), found.failures, found.total)
 
     def lost_objects(
         self, name: str | None = None, *, package: str | None = None, agent: str | Agent | None = None

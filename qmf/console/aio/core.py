@@ -137,6 +137,7 @@ class ClientCore:
             self._on_returned,
             self.rpc.on_failure,
             self._on_unbound,
+            self.rpc.is_pending,
         )
         self.tracker = AgentTracker(
             self._agent_changed,
@@ -279,7 +280,8 @@ class ClientCore:
             case SubscribeResponse():
                 if envelope.agent:
                     # Before the request's task goes on: the first publication may follow at once.
-                    self.subscriptions.on_granted(envelope.agent, content, wanted=self.rpc.is_pending(envelope))
+                    pending = self.rpc.is_pending(envelope.correlation_id)
+                    self.subscriptions.on_granted(envelope.agent, content, wanted=pending)
                 self.rpc.on_answer(envelope)
             case ExceptionResponse():
                 agent = self.agents.resolve(envelope.agent) if envelope.agent else None

@@ -49,6 +49,7 @@ class MessageReceiver:
         on_returned: OnReturned,
         on_invalid: OnInvalid,
         on_unbound: OnUnbound,
+        is_pending: Callable[[str | None], bool],
     ) -> None:
         """Make a receiver; nothing is bound yet.
 
@@ -60,6 +61,7 @@ class MessageReceiver:
             on_returned: called in place of `on_envelope` with most answers of methods, those that came together.
             on_invalid: called with the correlation id of an answer that is not valid, and the error.
             on_unbound: called with each binding key that was removed.
+            is_pending: says of the correlation id of an answer whether it is waited for; others are not decoded.
         """
         self.invalid_count = 0
         """Messages skipped because they were not valid."""
@@ -71,6 +73,7 @@ class MessageReceiver:
         self._on_returned = on_returned
         self._on_invalid = on_invalid
         self._on_unbound = on_unbound
+        self._is_pending = is_pending
         self._subscriptions: dict[str, Subscription] = {}
         self._lock = asyncio.Lock()
         self._holders: dict[str, int] = {}
@@ -169,7 +172,7 @@ class MessageReceiver:
     def deliver(self, received: ReceivedMessage, earlier: Iterable[str] = ()) -> None:
         """Decode a message and pass it on; one that a key in `earlier` matches was received from another link."""
         try:
-            message = decode(received.data, self._decoder)
+            message = decode(received.data, self._decoder, self._is_pending)
         except (DecodeError, ProtocolError) as error:
             received.settle()
             self._skip(error)

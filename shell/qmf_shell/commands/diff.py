@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
+from qmf._natural_order import natural_key
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, Kind
 from qmf.views.cells import Cell, Duration, Quantity
@@ -14,7 +15,7 @@ from qmf.views.conditions.words import Word
 from qmf.views.fields import ObjectField, fields_of
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.rates import counter_growth
-from qmf.views.text import clean, natural_key
+from qmf.views.text import clean
 from qmf.views.units import is_number
 from qmf.views.value_cells import value_cell
 from qmf_shell.commands.at import inside, past_context

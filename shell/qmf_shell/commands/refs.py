@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from qmf._natural_order import natural_key
 from qmf.schema import Kind
 from qmf.views.cells import Cell
 from qmf.views.objects import ObjectKey, ObjectView
-from qmf.views.text import clean, natural_key, plural
+from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.relations import references, referring
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qmf._natural_order import natural_key
 from qmf.schema import Kind
 from qmf.views.cells import Cell, Record
 from qmf.views.objects import ObjectKey, ObjectView
-from qmf.views.text import clean, natural_key, plural
+from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import find_object, matching_classes
 from qmf_shell.objects.object_records import naming_record
 from qmf_shell.objects.relations import children, parents

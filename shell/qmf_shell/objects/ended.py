@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable
 
 import attrs
 
+from qmf._natural_order import natural_key
 from qmf.views.cells import Instant, Quantity
 from qmf.views.objects import ObjectIdentity, ObjectKey
-from qmf.views.text import natural_key, plural
+from qmf.views.text import plural
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context

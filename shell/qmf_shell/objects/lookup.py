@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from qmf._natural_order import natural_key
 from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.views.objects import ObjectIdentity, ObjectView
-from qmf.views.text import clean, listing, natural_key, plural
+from qmf.views.text import clean, listing, plural
 from qmf_shell.objects.word_checks import WrongWordError
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context

@@ -8,12 +8,12 @@ from typing import TypeVar
 
 import attrs
 
+from qmf._natural_order import natural_key
 from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
 from qmf.views.conditions import ObjectFilter
 from qmf.views.fields import ObjectField, sort_by
 from qmf.views.objects import ObjectView, field_value
-from qmf.views.text import natural_key
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.filtering import object_filter

@@ -17,8 +17,8 @@ from qmf.console.aio import (
     Answers,
     Where,
 )
-from qmf.console.aio.agent_requests import combined_failure
 from qmf.console.aio.agents import Agent, info_from_name
+from qmf.console.aio.answers import combined_failure
 from qmf.console.aio.core import ClientCore, ClientOptions
 from qmf.console.aio.objects.object_query import ObjectQuery
 from qmf.console.aio.objects.remote_object import RemoteObject

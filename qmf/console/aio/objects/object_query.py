@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar
 import attrs
 
 from qmf.console.aio.agents import Agent
-from qmf.console.aio.objects.class_fields import ClassFields
+from qmf.console.aio.objects.class_fields import ClassFields, ValueField
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import CallerError, ConstraintError, NotFoundError, ProtocolError
-from qmf.protocol import BROKER, ObjectId, Predicate, compile_predicate
+from qmf.protocol import BROKER, ObjectId, OrderKey, Predicate, compile_predicate
 from qmf.schema import ClassKey, ClassSchema
 
 #: A filter: values by name that must be equal, or a predicate (QMF2.md 4.4.2).
@@ -52,6 +52,10 @@ class ObjectQuery:
         object_id: id of one object, or None. Exactly one of the three is given.
         agent: name of the only agent to ask; None for all.
         where: filter, or None.
+        limit: how many objects are enough; None for all.
+        order: which come first, if there is a limit.
+        select: names of the values that are enough; empty for all.
+        in_turn: with a limit, the objects may be those of the first agents by name, each in order.
     """
 
     name: str | None = None
@@ -60,10 +64,18 @@ class ObjectQuery:
     object_id: ObjectId | None = None
     agent: str | None = None
     where: Where | None = None
+    limit: int | None = None
+    order: tuple[OrderKey, ...] = ()
+    select: tuple[str, ...] = ()
+    in_turn: bool = False
 
     def __attrs_post_init__(self) -> None:
         if sum(item is not None for item in (self.name, self.class_key, self.object_id)) != 1:
             raise CallerError("objects: give exactly one of name, class_key and object_id")
+        if self.limit is not None and self.limit < 1:
+            raise CallerError(f"objects: limit {self.limit} must be above 0")
+        if self.order and self.limit is None:
+            raise CallerError("objects: an order needs a limit")
 
     @property
     def class_name(self) -> tuple[str | None, str | None]:
@@ -74,6 +86,14 @@ class ObjectQuery:
     def only_agent(self) -> str | None:
         """Name of the only agent to ask; None for all."""
         return self.agent or (self.object_id.agent_name if self.object_id else None)
+
+    @property
+    def sent_select(self) -> tuple[str, ...]:
+        """What agents are asked for: the names in `select`, and those that filter and order look at."""
+        if not self.select:
+            return ()
+        ordered = (key.name for key in self.order if key.name != OrderKey.OBJECT_NAME)
+        return tuple(dict.fromkeys([*self.select, *_names(self.where), *ordered]))
 
     def is_for(self, agent: Agent) -> bool:
         """True when the agent is to be asked."""
@@ -100,6 +120,23 @@ class QueryArguments(FilterArguments, total=False):
     package: str | None
     class_key: ClassKey | None
     object_id: ObjectId | None
+
+
+class ListArguments(TypedDict, total=False):
+    """Keyword arguments that say how much is wanted of the objects, see `Client.objects`."""
+
+    limit: int | None
+    order: Sequence[OrderKey]
+    select: Sequence[str]
+    in_turn: bool
+
+
+class ListFilterArguments(FilterArguments, ListArguments, total=False):
+    """Keyword arguments of `Client.objects` for a generated class."""
+
+
+class ListQueryArguments(QueryArguments, ListArguments, total=False):
+    """Keyword arguments of `Client.objects`."""
 
 
 def make_query(
@@ -167,6 +204,33 @@ def compile_filter(where: Where | None, classes: Sequence[ClassFields]) -> tuple
     check_names(where, classes)
     # libqmf2 accepts `re_match` but never matches it, so it would hide every object.
     return (() if _uses_re_match(where) else where), lambda obj: matches(obj.data.values)
+
+
+def agents_decide(query: ObjectQuery, predicate: Predicate, classes: Sequence[ClassFields]) -> bool:
+    """True if agents that evaluate predicates find the same objects as the console, so that they can count them.
+
+    Args:
+        query: the query.
+        predicate: what agents get of its filter.
+        classes: its classes, as far as they are known.
+    """
+    where = query.where
+    if query.class_key is not None and query.class_key.hash is not None:
+        return False
+    if not isinstance(where, Mapping):
+        return not where or predicate is where
+    return all(
+        bool(classes) and all(_compares(item.field(name), value) for item in classes) for name, value in where.items()
+    )
+
+
+def _compares(field: ValueField | None, value: object) -> bool:
+    """True if agents, which compare texts, find values of a field equal to `value` as the console does."""
+    if field is None:
+        return False
+    kinds = {"bool": bool, "sstr": str, "lstr": str}
+    kind = int if field.type.is_integer else kinds.get(field.type.name)
+    return type(value) is kind
 
 
 def check_names(where: Where | None, classes: Sequence[ClassFields]) -> None:

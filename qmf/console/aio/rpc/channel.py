@@ -186,7 +186,9 @@ class RpcChannel:
             late=self._late,
         )
 
-    async def request(self, agent: Agent, content: Content, expect: type[C], *, what: str, timeout: float) -> list[C]:
+    async def request(
+        self, agent: Agent, content: Content, expect: type[C], *, what: str, timeout: float, enough: int = 0
+    ) -> list[C]:
         """Send a request to an agent and wait for its whole answer.
 
         Args:
@@ -195,6 +197,7 @@ class RpcChannel:
             expect: the type of each part of the answer.
             what: the request in words, for messages.
             timeout: seconds for everything, sending included.
+            enough: of objects, how many are enough: further parts are not waited for. 0 for all.
 
         Returns:
             the parts of the answer, in order of arrival.
@@ -214,7 +217,7 @@ class RpcChannel:
             return self._encode_request(content, address, str(number))
 
         ask = self._ask_repeatedly if isinstance(content, QueryRequest) else self._ask
-        parts = await ask(encode, what, agent.name, timeout)
+        parts = await ask(encode, what, agent.name, timeout, enough)
         return [_expect(part, expect, what, agent.name) for part in parts]
 
     async def call(
@@ -293,7 +296,9 @@ class RpcChannel:
         parts = await self._ask_repeatedly(encode, what, agent.name, timeout)
         return [part for part in parts if isinstance(part, expect)]
 
-    async def _ask_repeatedly(self, encode: Encode, what: str, agent: str, timeout: float) -> list[object]:
+    async def _ask_repeatedly(
+        self, encode: Encode, what: str, agent: str, timeout: float, enough: int = 0
+    ) -> list[object]:
         """Send a request; if the broker closes the sending link meanwhile, send it once more.
 
         qpidd answers a forbidden request by closing the link, and the permitted requests behind it are lost, too
@@ -301,13 +306,14 @@ class RpcChannel:
         refused again. Only for requests that change nothing at the agent.
         """
         try:
-            return await self._ask(encode, what, agent, timeout)
+            return await self._ask(encode, what, agent, timeout, enough)
         except LinkError:
             async with self._one_at_a_time:
-                return await self._ask(encode, what, agent, timeout)
+                return await self._ask(encode, what, agent, timeout, enough)
 
-    async def _ask(self, encode: Encode, what: str, agent: str, timeout: float) -> list[object]:
+    async def _ask(self, encode: Encode, what: str, agent: str, timeout: float, enough: int = 0) -> list[object]:
         request, sending = self._begin(what, agent, timeout), None
+        request.enough = enough
         try:
             sending = self._start(request, encode, request.id)
             return await request.future
@@ -484,9 +490,9 @@ class RpcChannel:
 
     # -- answers
 
-    def is_pending(self, envelope: Envelope) -> bool:
-        """True when an answer belongs to a pending request."""
-        return _number(envelope.correlation_id) in self._pending
+    def is_pending(self, correlation_id: str | None) -> bool:
+        """True when an answer with this correlation id belongs to a pending request."""
+        return _number(correlation_id) in self._pending
 
     def on_answer(self, envelope: Envelope) -> None:
         """An agent sent an answer, or a part of one."""
@@ -529,6 +535,8 @@ class RpcChannel:
         request.parts.append(content)
         if last:
             self._end(request, RequestEvent.LAST)
+        elif request.enough and request.has_enough(content):
+            self._end(request, RequestEvent.ENOUGH)
         else:
             request.advance(RequestEvent.PART)
 

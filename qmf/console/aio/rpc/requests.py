@@ -7,6 +7,7 @@ The states of a request, and the events that move it on::
        │                │                     │  └─────┘
        └────────────────┴──────────┬──────────┘
                                    ├── LAST      ▶ ANSWERED   every part has arrived
+                                   ├── ENOUGH    ▶ ANSWERED   its caller needs no more of it
                                    ├── EXCEPTION ▶ REFUSED    the agent answered with an exception
                                    ├── LOSS      ▶ LOST       message refused; connection or agent gone
                                    ├── DEADLINE  ▶ EXPIRED    no complete answer in time
@@ -29,6 +30,7 @@ import attrs
 
 from qmf._state_table import StateTable
 from qmf.errors import PeerError
+from qmf.protocol import ObjectsResponse
 
 
 class AgentLost(PeerError):
@@ -78,6 +80,7 @@ class RequestEvent(enum.Enum):
     SENT = "sent"
     PART = "part"
     LAST = "last"
+    ENOUGH = "enough"
     EXCEPTION = "exception"
     LOSS = "loss"
     DEADLINE = "deadline"
@@ -88,6 +91,7 @@ class RequestEvent(enum.Enum):
 
 _ENDS = {
     RequestEvent.LAST: RequestState.ANSWERED,
+    RequestEvent.ENOUGH: RequestState.ANSWERED,
     RequestEvent.EXCEPTION: RequestState.REFUSED,
     RequestEvent.LOSS: RequestState.LOST,
     RequestEvent.DEADLINE: RequestState.EXPIRED,
@@ -128,6 +132,7 @@ class Request:
         future: gets the parts of the answer, or the error.
         state: where it is in its life.
         parts: the parts of the answer so far.
+        enough: how many objects its caller needs; 0 for the whole answer.
         takes_outputs: of an answer that is the outputs of a method, these alone may be the part.
     """
 
@@ -140,11 +145,18 @@ class Request:
     state: RequestState = RequestState.SENDING
     parts: list[object] = attrs.field(factory=list)
     takes_outputs: bool = False
+    enough: int = 0
+    _objects: int = 0
 
     @property
     def what(self) -> str:
         """The request in words, for messages."""
         return self.words if isinstance(self.words, str) else self.words()
+
+    def has_enough(self, part: object) -> bool:
+        """True if the parts of the answer have as many objects as its caller needs; called once for each part."""
+        self._objects += len(part.objects) if isinstance(part, ObjectsResponse) else 0
+        return self._objects >= self.enough
 
     def advance(self, event: RequestEvent) -> None:
         """Go to the state that the table lists for an event.

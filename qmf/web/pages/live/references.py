@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import attrs
 
+from qmf._natural_order import natural_key
 from qmf.console.aio import ObjectId
 from qmf.errors import QmfError
 from qmf.schema import ClassSchema
 from qmf.views.objects import ObjectView, object_view
 from qmf.views.references import may_refer, reference_members, references
-from qmf.views.text import natural_key
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.shared_state import SharedState
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from qmf._natural_order import natural_key
 from qmf.console.aio import ChangeKind
 from qmf.errors import QmfError
 from qmf.schema import TYPES, ClassKey
@@ -16,7 +17,7 @@ from qmf.views.columns import important_statistics
 from qmf.views.conditions import Field, Test, compile_filter, parse_condition
 from qmf.views.fields import ObjectField
 from qmf.views.objects import ObjectKey, ObjectView, field_value
-from qmf.views.text import clean, natural_key, plural
+from qmf.views.text import clean, plural
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import find_field

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import attrs
 
+from qmf._natural_order import natural_key
 from qmf.schema import Kind
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
-from qmf.views.text import natural_key, plural
+from qmf.views.text import plural
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.relations import references, referring
 from qmf_shell.results.result import Role
