@@ -15,6 +15,7 @@ SOURCES = {
     "qmf/bus/engine/native.c": "The AMQP engine is not compiled, and slower without",
     "qmf/bus/frames/walker.c": "The walker of AMQP frames is not compiled, and slower without",
     "qmf/codec/plain_maps.c": "Maps of AMQP 0-10 are not compiled, and slower without",
+    "qmf/messaging/arrivals.c": "Received messages are made by functions in Python, and slower without",
     "qmf/broker/protocols/mqtt/codec/runs.c": "Packets of MQTT are read and written one by one, which is slower",
     "qmf/agent/model/unknown_names.c": "Errors of unknown attributes name no similar ones",
 }

@@ -13,6 +13,7 @@ from typing import Any
 
 from qmf.codec.message import IdForm, Section, split_message
 from qmf.messaging.addresses import Address
+from qmf.messaging.arrivals import arrival_functions
 from qmf.messaging.content_types import ContentReader, ContentWriter
 from qmf.messaging.contents import (
     FormattedData,
@@ -141,7 +142,15 @@ def _is_plain(message: Message, durable: bool | None) -> bool:
 
 
 class MessageDecoder:
-    """Decodes the messages of one receiver; on any thread."""
+    """Decodes the messages of one receiver; on any thread.
+
+    Attributes:
+        kind: the class of the messages.
+        known: what most of them have in common, as `take_apart` takes it: the bytes before the content's type and size,
+            the codes of both forms of this type, whether it is text, and attributes of the message.
+        take_apart: the compiled function for these, which returns None for others; None without it, or with content
+            types.
+    """
 
     def __init__(self, kind: type[Message] = Message, reader: ContentReader | None = None) -> None:
         """Make the decoder of a receiver.
@@ -150,11 +159,13 @@ class MessageDecoder:
             kind: the class of the messages.
             reader: applies content types to the messages; None for none.
         """
-        self._kind = kind
+        self.kind = kind
         self._reader = reader or None
-        #: The bytes before the content's type and size, the codes of both forms of this type, whether it is text, and
-        #: attributes of the message; together, because another thread may replace them.
-        self._known: tuple[bytes, int, int, bool, dict[str, Any]] = (b"\xff", 0, 0, False, {})
+        #: Together, because another thread may replace them.
+        self.known: tuple[bytes, int, int, bool, dict[str, Any]] = (b"\xff", 0, 0, False, {})
+        compiled = arrival_functions()
+        self._take_apart = None if compiled is None else compiled.take_apart
+        self.take_apart = None if self._reader is not None else self._take_apart
         #: The same with the form of a message with ids in place of the bytes.
         self._known_form: tuple[IdForm, int, int, bool, dict[str, Any]] | None = None
         #: The bytes before the content of the last message that went the general way.
@@ -181,10 +192,14 @@ class MessageDecoder:
     def _decode(self, data: bytes, delivery: object) -> Message:
         """The message with the content as it came."""
         if type(data) is FormattedData:
-            message = decode_formatted(data, self._kind)
+            message = decode_formatted(data, self.kind)
             message.delivery = delivery
             return message
-        head, short, long, text, known = self._known
+        take_apart = self._take_apart
+        if take_apart is not None and (alike := take_apart(self.kind, self.known, data, delivery)) is not None:
+            assert isinstance(alike, Message)
+            return alike
+        head, short, long, text, known = self.known
         ids: Iterable[tuple[str, str]] = ()
         if data.startswith(head):
             pos = len(head) + 2
@@ -206,13 +221,13 @@ class MessageDecoder:
         attributes["delivery"] = delivery
         for name, value in ids:
             attributes[_IDS[name]] = value
-        message = self._kind.__new__(self._kind)
+        message = self.kind.__new__(self.kind)
         set_attributes(message, attributes)
         return message
 
     def _decode_any(self, data: bytes, delivery: object) -> Message:
         """The general way; remembers what two messages in succession have in common."""
-        message = decode(data, self._kind)
+        message = decode(data, self.kind)
         content = message.content
         if (form := _CODES.get(type(content))) is not None and (parts := split_message(data)) is not None:
             head, section, body = parts
@@ -223,7 +238,7 @@ class MessageDecoder:
             elif len(head) <= _MAX_HEAD and not has_nested(message.properties):
                 known = {**vars(message), "content": None, "properties": message.properties.copy()}
                 if head == self._last:
-                    self._known = (head + begin, short, long, type(content) is str, known)
+                    self.known = (head + begin, short, long, type(content) is str, known)
                 elif (last := self._last_form) is not None and last.find(data) is not None:
                     self._known_form = (last, short, long, type(content) is str, known)
                 self._last, self._last_form = head, IdForm.of(head + begin)

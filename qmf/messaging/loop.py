@@ -14,6 +14,24 @@ from qmf.messaging.exceptions import ConnectionClosed, InternalError
 T = TypeVar("T")
 
 
+class _Process:
+    """This process. To ask the system for it takes as long as all else that is done for a message.
+
+    Attributes:
+        id: of the process.
+    """
+
+    id = os.getpid()
+
+    @classmethod
+    def renew(cls) -> None:
+        """This is another process: a fork of the one before."""
+        cls.id = os.getpid()
+
+
+os.register_at_fork(after_in_child=_Process.renew)
+
+
 class ConnectionLoop:
     """Runs the coroutines of one connection on a thread of its own, in the process that made the connection."""
 
@@ -21,7 +39,7 @@ class ConnectionLoop:
         self._thread = LoopThread(
             "qmf-messaging", "call it from another thread, or use qmf.messaging.aio in coroutines"
         )
-        self._process = os.getpid()
+        self._process = _Process.id
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and wait for its result. An interrupt, such as Ctrl-C, cancels it.
@@ -42,7 +60,7 @@ class ConnectionLoop:
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Call something on the loop's thread soon; errors as of `run`."""
-        if os.getpid() != self._process:
+        if _Process.id != self._process:
             self.check_process()
         try:
             self._thread.call_soon(callback)
@@ -56,14 +74,14 @@ class ConnectionLoop:
             InternalError: this is the loop's thread.
             ConnectionClosed: this is another process than that which made the connection.
         """
-        if os.getpid() != self._process:
+        if _Process.id != self._process:
             self.check_process()
         if threading.get_ident() == self._thread.ident:
             raise InternalError(text="blocking call in a handler of the connection; call it from another thread")
 
     def stop(self) -> None:
         """End the thread, unless it is one of another process."""
-        if os.getpid() == self._process:
+        if _Process.id == self._process:
             self._thread.stop()
 
     def check_process(self) -> None:
@@ -72,5 +90,5 @@ class ConnectionLoop:
         Raises:
             ConnectionClosed: another process made the connection.
         """
-        if os.getpid() != self._process:
+        if _Process.id != self._process:
             raise ConnectionClosed(text="the connection was made by another process; make one after the fork")

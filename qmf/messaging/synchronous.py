@@ -304,23 +304,31 @@ class Receiver(ReceiverBase, Closable, Generic[ContentT]):
     def fetch(self, timeout: float | None = None) -> ReceivedMessage[ContentT]:
         """The next message; see `qmf.messaging.aio.Receiver.fetch`."""
         self._loop.check_process()
-        delivery = self._core.pop()
+        ready: ReceivedMessage[ContentT] | None = self._core.arrived.take_ready()
+        if ready is not None:  # most often, in few steps
+            return ready
+        delivery = self._core.arrived.pop()
         if delivery is None:
             self.check_closed()
             if timeout == 0:
                 return self._loop.run(self._core.fetch(timeout))
             self._loop.check_thread()
-            delivery = self._core.wait_on_thread(timeout, self._wakeup)
+            try:
+                delivery = self._core.wait_on_thread(timeout, self._wakeup)
+            except BaseException as error:
+                if not isinstance(error, MessagingError):  # interrupted: what it has asked for is taken back
+                    self._call_soon(self._core.adjust)
+                raise
             if delivery is None:
                 return self._loop.run(self._core.fetch_last(timeout))
         if self._core.needs_grant():
             try:
                 self._wakeup.let_run(if_busy=self._core.available() >= MANY)
             except BaseException:
-                self._core.put_back(delivery)
+                self._core.arrived.put_back(delivery)
                 raise
         try:
-            message: ReceivedMessage[ContentT] = self._core.decode(delivery)
+            message: ReceivedMessage[ContentT] = self._core.arrived.decode(delivery)
             return message
         except DecodeError as error:
             if error.message is None:

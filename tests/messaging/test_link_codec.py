@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import Section, encode_message
 from qmf.messaging import DecodeError, EncodeError, Message
+from qmf.messaging.arrivals import arrival_functions
 from qmf.messaging.contents import decode, encode
 from qmf.messaging.link_codec import MessageDecoder, MessageEncoder
 
@@ -102,12 +103,21 @@ foreign = st.one_of(
 own = messages.map(lambda message: _encoded(partial(encode, message))).filter(lambda data: isinstance(data, bytes))
 
 
-@given(st.lists(own | foreign | st.binary(max_size=20), max_size=6), st.integers(0, 400))
+@pytest.mark.parametrize("compiled", [True, False])
+@given(received=st.lists(own | foreign | st.binary(max_size=20), max_size=6), cut=st.integers(0, 400))
 @example(
-    [_amqp(AmqpMessage(content_type="text/plain", section=Section.DATA, body=body)) for body in (b"\xff", b"a")], 0
+    received=[
+        _amqp(AmqpMessage(content_type="text/plain", section=Section.DATA, body=body)) for body in (b"\xff", b"a")
+    ],
+    cut=0,
 )
-def test_decoding_is_that_of_each_message(received: list[bytes], cut: int) -> None:
-    decoder = MessageDecoder()
+def test_decoding_is_that_of_each_message(received: list[bytes], cut: int, compiled: bool) -> None:
+    if compiled and arrival_functions() is None:
+        pytest.skip("not compiled (scripts/c_extensions.py)")
+    with pytest.MonkeyPatch.context() as patch:
+        if not compiled:
+            patch.setattr("qmf.messaging.link_codec.arrival_functions", lambda: None)
+        decoder = MessageDecoder()
     for data in received:
         # What follows messages that are alike, cut or longer ones too.
         for each in (data, data, data, data[:cut], data[:-1], data + b"\x00", data):

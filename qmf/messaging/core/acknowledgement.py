@@ -63,7 +63,9 @@ class Acknowledgements:
             raise SessionError(text=f"the message is not waiting for acknowledgement in session {self._session_name}")
         for delivery in found:
             self._unacknowledged.pop(delivery, None)
-            self._undecoded.pop(delivery, None)
+        if self._undecoded:
+            for delivery in found:
+                self._undecoded.pop(delivery, None)
         return found
 
     def release(self) -> None:

@@ -17,9 +17,10 @@ class CreditWindow:
         capacity: as the program gave it.
         credit: messages that the broker may still send; below 0 if it has sent more.
         taken_back: credit that was taken back, and that the broker may have used before it knew.
+        low: when so many messages are left to come or to be fetched, and nobody waits, the broker may send more.
     """
 
-    __slots__ = ("_size", "_threshold", "capacity", "credit", "taken_back")
+    __slots__ = ("_size", "_threshold", "capacity", "credit", "low", "taken_back")
 
     def __init__(self, capacity: int | Constant) -> None:
         self.clear()
@@ -34,6 +35,7 @@ class CreditWindow:
         """Set the capacity."""
         self.capacity = capacity
         self._size = MAX_CREDIT if isinstance(capacity, Constant) else capacity
+        self.low = self._threshold * self._size
 
     @property
     def threshold(self) -> float:
@@ -45,20 +47,25 @@ class CreditWindow:
         if not 0 <= value <= 1:
             raise ValueError(f"the threshold of a receiver is a part of its capacity, 0 to 1, not {value!r}")
         self._threshold = value
+        self.low = value * self._size
 
-    def limit(self, arrived: int, waiting: int) -> int:
+    def limit(self, waiting: int) -> int:
         """Messages that the broker may have sent and that are not fetched.
 
         Args:
-            arrived: messages that can be fetched. As many as there are calls that wait for one are as good as fetched:
-                the broker may send others at once.
-            waiting: calls of `fetch` that wait.
+            waiting: calls of `fetch` that wait. As many messages are as good as fetched when they arrive: the capacity
+                is for those behind them.
         """
-        return max(self._size + min(waiting, arrived), waiting) if waiting else self._size
+        return self._size + waiting
 
     def due(self, arrived: int, waiting: int) -> int:
-        """Credit to give: what is missing, once no more than the threshold is left, else 0; arguments as of `limit`."""
-        limit = self.limit(arrived, waiting) if waiting else self._size
+        """Credit to give: what is missing, once no more than the threshold is left, else 0.
+
+        Args:
+            arrived: messages that can be fetched.
+            waiting: as of `limit`.
+        """
+        limit = self._size + waiting
         used = self.credit + arrived
         return limit - used if used <= self._threshold * limit else 0
 
@@ -72,5 +79,5 @@ class CreditWindow:
         return used
 
     def missing(self, arrived: int, waiting: int) -> int:
-        """Credit up to the limit, below 0 if there is too much; arguments as of `limit`."""
-        return self.limit(arrived, waiting) - self.credit - arrived
+        """Credit up to the limit, below 0 if there is too much; arguments as of `due`."""
+        return self._size + waiting - self.credit - arrived

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
+from qmf.messaging.arrivals import arrival_functions
 from qmf.messaging.contents import FormattedData
 from qmf.messaging.exceptions import MessagingError
 
@@ -45,7 +46,7 @@ class ReceivedDelivery:
         receiver: on which it arrived.
         data: the encoded message.
         delivery_tag: None if the broker settled it.
-        number: in the order of arrival, over all connections.
+        number: in the order of arrival, over all connections; the messages of a read on one link may have the same.
         confirmed: True when the broker has confirmed its acknowledgement.
         lost: True if its link was gone before that: it may come again.
         keeps_outcome: True if `settle` remembers the outcome, so that it must be called for each message.
@@ -83,8 +84,6 @@ class ReceivedDelivery:
         tags: dict[Link, list[int]] = {}
         networks: dict[Link, NetworkConnection] = {}
         for delivery in deliveries:
-            if transaction is None:
-                delivery.confirmed = True
             if delivery.keeps_outcome and transaction is None:
                 delivery.settle(Outcome.ACCEPTED)
             elif delivery.keeps_outcome:
@@ -121,3 +120,35 @@ class ReceivedDelivery:
                 self._link, self.delivery_tag, outcome, transaction, condition, description
             )
             self._network.transport.flush_soon()
+
+
+#: Makes deliveries of messages that came together: of their receiver, network connection and link, and for each its
+#: delivery tag, or None if the broker settled it, and its bytes.
+DeliveryMaker = Callable[
+    [DeliveryReceiver, NetworkConnection, Link, list[tuple[int | None, bytes]]], list[ReceivedDelivery]
+]
+
+
+def delivery_maker() -> DeliveryMaker:
+    """How deliveries are made: by the compiled functions, where they are installed."""
+    compiled = arrival_functions()
+    if compiled is None:
+        return _make_each
+    make, slots = (
+        compiled.make,
+        ("receiver", "_network", "_link", "number", "confirmed", "lost", "delivery_tag", "data"),
+    )
+    places = compiled.places(ReceivedDelivery, slots)
+
+    def make_all(
+        receiver: DeliveryReceiver, network: NetworkConnection, link: Link, messages: list[tuple[int | None, bytes]]
+    ) -> list[ReceivedDelivery]:
+        return make(ReceivedDelivery, places, (receiver, network, link, next(_numbers), False, False), messages)
+
+    return make_all
+
+
+def _make_each(
+    receiver: DeliveryReceiver, network: NetworkConnection, link: Link, messages: list[tuple[int | None, bytes]]
+) -> list[ReceivedDelivery]:
+    return [ReceivedDelivery(receiver, network, link, tag, data) for tag, data in messages]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -15,12 +14,12 @@ from qmf.messaging.constants import Constant
 from qmf.messaging.content_types import ContentReader
 from qmf.messaging.core.acknowledgement import Acknowledgements
 from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
+from qmf.messaging.core.arrived_messages import ArrivedMessages
 from qmf.messaging.core.credit_window import CreditWindow
 from qmf.messaging.core.deliveries import ReceivedDelivery, data_of
 from qmf.messaging.core.unconfirmed import UnconfirmedDeliveries
 from qmf.messaging.core.waiting import CLOSE_TIMEOUT, deadline_of
 from qmf.messaging.exceptions import DecodeError, Empty, FetchError, MessagingError, Timeout
-from qmf.messaging.link_codec import MessageDecoder
 from qmf.messaging.message import Message
 from qmf.messaging.resolution import can_drain, confirms_acknowledgements
 
@@ -54,21 +53,20 @@ class IncomingLink(AddressedLink):
 
     Attributes:
         window: which may be set on any thread; `adjust` has to be called on the loop's then.
+        arrived: messages that can be fetched, on any thread; `grant` has to be called on the loop's then.
     """
 
     _sending = False
     _kind = "Receiver"
 
     __slots__ = (
-        "_acknowledgements",
-        "_arrived",
         "_blocked",
         "_confirming",
-        "_decoder",
         "_draining",
         "_fetching",
         "_owner",
         "_unconfirmed",
+        "arrived",
         "window",
     )
 
@@ -90,12 +88,10 @@ class IncomingLink(AddressedLink):
             kind: the class of its messages, which `fetch`, `take` and `decode` return.
         """
         super().__init__(session, address)
-        self._acknowledgements = acknowledgements
         self._owner = session
         self.window = CreditWindow(capacity)
-        self._arrived: deque[ReceivedDelivery] = deque()
+        self.arrived = ArrivedMessages(self.window, acknowledgements, kind, reader)
         self._draining = False
-        self._decoder = MessageDecoder(kind, reader)
         #: Messages whose acknowledgement the broker has to confirm, by delivery tag.
         self._confirming: dict[int, ReceivedDelivery] = {}
         #: With exactly-once: all messages whose outcome the broker has not confirmed.
@@ -106,25 +102,23 @@ class IncomingLink(AddressedLink):
 
     def adjust(self) -> None:
         """The capacity has changed: give credit, or take it back and return the messages that are too many."""
-        missing = self.window.missing(len(self._arrived), self._waiting())
+        missing = self.window.missing(len(self.arrived), self._waiting())
         if missing >= 0:
             self.grant()
         elif not self._draining:  # which takes it back as well
             taken_back = min(-missing, max(self.window.credit, 0))
             self.window.taken_back += taken_back
             self._flow(-taken_back)
-            self._return_excess(len(self._arrived))
+            self._return_excess(len(self.arrived))
 
     def _return_excess(self, most: int) -> None:
         """Return messages above the capacity, not more than `most`, the last one first: each goes to the front of its
         queue.
         """
         for _ in range(most):
-            if (arrived := len(self._arrived)) <= self.window.limit(arrived, self._waiting()):
+            if len(self.arrived) <= self.window.limit(self._waiting()):
                 return
-            try:
-                delivery = self._arrived.pop()
-            except IndexError:  # another thread has fetched it
+            if (delivery := self.arrived.pop_last()) is None:  # another thread has fetched it
                 return
             delivery.settle(Outcome.RELEASED)
 
@@ -148,7 +142,7 @@ class IncomingLink(AddressedLink):
 
     def available(self) -> int:
         """Number of messages that have arrived and can be fetched without waiting."""
-        return len(self._arrived)
+        return len(self.arrived)
 
     def count_unsettled(self) -> int:
         """Number of messages that were acknowledged and whose acknowledgement the broker has not confirmed yet."""
@@ -158,7 +152,7 @@ class IncomingLink(AddressedLink):
         """See `Receiver.fetch`."""
         if timeout != 0:
             delivery = await self._wait(None if timeout is None else deadline_of(timeout))
-        elif (delivery := self.pop()) is None:
+        elif (delivery := self.arrived.pop()) is None:
             self.check()
         return await self.fetch_last(timeout) if delivery is None else self._decode_fetched(delivery)
 
@@ -179,29 +173,35 @@ class IncomingLink(AddressedLink):
 
     async def _wait(self, deadline: float | None) -> ReceivedDelivery | None:
         """`pop`, as soon as there is a message; None at the deadline."""
-        if (delivery := self.pop()) is not None:
+        if (delivery := self.arrived.pop()) is not None:
             return delivery
         self._fetching += 1
         self.grant()
+        cancelled = True
         try:
             in_time = True
-            while (delivery := self.pop()) is None and in_time:
+            while (delivery := self.arrived.pop()) is None and in_time:
                 if self._state is not LinkState.ATTACHED:
                     self.check()
                 in_time = await self._session.condition.wait(deadline, fetching=True)
+            cancelled = False
         finally:
             self._fetching -= 1
+            if cancelled:  # what it has asked for is taken back; no drain follows
+                self.adjust()
         return delivery
 
     def take(self) -> Any:
         """The first message that has arrived, or None; another thread may be quicker."""
-        delivery = self.pop()
+        if (message := self.arrived.take_ready()) is not None:
+            return message
+        delivery = self.arrived.pop()
         return None if delivery is None else self._decode_fetched(delivery)
 
     def _decode_fetched(self, delivery: ReceivedDelivery) -> Any:
         self.grant()
         try:
-            return self.decode(delivery)
+            return self.arrived.decode(delivery)
         except DecodeError as error:
             if error.message is None:
                 delivery.reject("amqp:decode-error", str(error))
@@ -239,14 +239,7 @@ class IncomingLink(AddressedLink):
 
     def first_arrival(self) -> int:
         """The number of the first message that can be fetched, in the order of arrival on the connection."""
-        return self._arrived[0].number
-
-    def pop(self) -> ReceivedDelivery | None:
-        """Remove the first message that has arrived, on any thread; `grant` has to be called on the loop's thread."""
-        try:
-            return self._arrived.popleft()
-        except IndexError:
-            return None
+        return self.arrived.first.number
 
     def wait_on_thread(self, timeout: float | None, grant_soon: Callable[[], None]) -> ReceivedDelivery | None:
         """`pop` on another thread than the loop's, when there is a message.
@@ -266,7 +259,7 @@ class IncomingLink(AddressedLink):
         def has_message() -> bool:
             nonlocal delivery
             error = self._failure()
-            delivery = self.pop()
+            delivery = self.arrived.pop()
             if delivery is None and error is not None:
                 raise error
             return delivery is not None
@@ -279,7 +272,7 @@ class IncomingLink(AddressedLink):
             self._session.condition.wait_on_thread(has_message, timeout, fetching=True)
         except BaseException:
             if delivery is not None:
-                self.put_back(delivery)
+                self.arrived.put_back(delivery)
             raise
         finally:
             self._blocked.discard(waiting)
@@ -292,37 +285,14 @@ class IncomingLink(AddressedLink):
             return error
         return None
 
-    def put_back(self, delivery: ReceivedDelivery) -> None:
-        """Undo `pop`."""
-        self._arrived.appendleft(delivery)
-
     def needs_grant(self) -> bool:
         """True if `grant` would give credit."""
-        return self.window.due(len(self._arrived), self._fetching + len(self._blocked)) > 0
-
-    def decode(self, delivery: ReceivedDelivery) -> Any:
-        """The message of a delivery, which counts as fetched; on any thread.
-
-        Raises:
-            DecodeError: it cannot be decoded. It has to be rejected, but for one whose content alone is concerned: that
-                has the message, which counts as fetched.
-        """
-        try:
-            message = self._decoder.decode(delivery.data, delivery)
-        except DecodeError as error:
-            if error.message is not None:
-                delivery.data = b""
-                self._acknowledgements.on_fetched(delivery, decoded=False)
-            raise
-        delivery.data = b""  # the program has it
-        self._acknowledgements.on_fetched(delivery)
-        return message
+        return self.window.due(len(self.arrived), self._fetching + len(self._blocked)) > 0
 
     def release(self) -> None:
         """Return all messages that were not fetched."""
-        arrived, self._arrived = self._arrived, deque()
         # The last one first: each returns to the front of its queue.
-        for delivery in reversed(arrived):
+        for delivery in reversed(self.arrived.take_all()):
             delivery.settle(Outcome.RELEASED)
 
     @property
@@ -343,7 +313,7 @@ class IncomingLink(AddressedLink):
         A small portion would bring few messages, for which both ends are woken up. There is always credit when
         nothing is left to be fetched.
         """
-        due = self.window.due(len(self._arrived), self._fetching + len(self._blocked))
+        due = self.window.due(len(self.arrived), self._fetching + len(self._blocked))
         if due > 0 and not self._draining:
             self._flow(due)
 
@@ -361,7 +331,7 @@ class IncomingLink(AddressedLink):
         """Have the broker send what it has for the credit given, and take the rest of the credit back."""
         condition = self._session.condition
         await condition.wait_for(lambda: self._has_failed() or not self.attaching, deadline_of(DRAIN_TIMEOUT))
-        if self._link is None or self._network is None or not self.attached or self._arrived:
+        if self._link is None or self._network is None or not self.attached or self.arrived:
             return
         if not can_drain(self._network.peer.product):
             await self._poll()
@@ -379,7 +349,7 @@ class IncomingLink(AddressedLink):
         if self.window.credit == 0:
             self._flow(1)
         await self._session.condition.wait_for(
-            lambda: bool(self._arrived) or self._has_failed(), deadline_of(POLL_TIMEOUT)
+            lambda: bool(self.arrived) or self._has_failed(), deadline_of(POLL_TIMEOUT)
         )
 
     def _has_failed(self) -> bool:
@@ -394,8 +364,8 @@ class IncomingLink(AddressedLink):
 
     def discard_unknown(self) -> int:
         """See `AddressedLink`. The program does not know of messages that it has not fetched."""
-        self._unconfirmed.discard(self._arrived)
-        self._arrived.clear()
+        self._unconfirmed.discard(self.arrived)
+        self.arrived.clear()
         return len(self._unconfirmed)
 
     def _on_granted(self, link: Link) -> None:
@@ -410,7 +380,7 @@ class IncomingLink(AddressedLink):
         """See `AddressedLink`. Messages that were not fetched come again, but with exactly-once, which keeps them."""
         super().lose()
         if not self.resumable:
-            self._arrived.clear()
+            self.arrived.clear()
         self.window.clear()
         self._draining = False
         self._lose_confirmations()
@@ -430,7 +400,7 @@ class IncomingLink(AddressedLink):
         """See `AddressedLink`. What has arrived can still be fetched, but with exactly-once: it comes again."""
         super().fail(error, with_session=with_session)
         if self.resumable:
-            self._arrived.clear()
+            self.arrived.clear()
         self._draining = False
         self._session.condition.notify()
 
@@ -440,9 +410,9 @@ class IncomingLink(AddressedLink):
         self.window.credit -= 1
         if delivery.link.resumption is None:
             link, tag = delivery.link, delivery.delivery_tag
-            self._arrived.append(ReceivedDelivery(self, self._network, link, tag, data_of(delivery)))
+            self.arrived.append(ReceivedDelivery(self, self._network, link, tag, data_of(delivery)))
         elif (added := self._unconfirmed.add(self, self._network, delivery)) is not None:
-            self._arrived.append(added)
+            self.arrived.append(added)
         else:
             self.grant()
             return
@@ -453,9 +423,7 @@ class IncomingLink(AddressedLink):
         """See `LinkOwner`. Links that can be resumed have no batches."""
         network = self._network
         assert network is not None
-        link, arrived = batch.link, self._arrived
-        for tag, data in batch.deliveries:
-            arrived.append(ReceivedDelivery(self, network, link, tag, data))
+        self.arrived.add(self, network, batch.link, batch.deliveries)
         self.window.credit -= len(batch.deliveries)
         self._owner.on_arrived(len(batch.deliveries))
         self._notify_arrival()

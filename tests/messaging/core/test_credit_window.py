@@ -34,7 +34,18 @@ def test_credit_is_due_when_no_more_than_the_threshold_is_left() -> None:
     window.credit = 3
     assert window.due(arrived=2, waiting=0) == 5
     assert window.due(arrived=3, waiting=0) == 0
-    assert window.due(arrived=3, waiting=2) == 6  # two of those that have arrived are as good as fetched
+    assert window.due(arrived=3, waiting=2) == 6  # two messages are as good as fetched
     window.threshold = 1
     assert window.due(arrived=6, waiting=0) == 1
     assert window.due(arrived=8, waiting=0) == 0
+
+
+def test_a_message_for_which_a_call_waits_does_not_count() -> None:
+    window = CreditWindow(1)
+    assert window.due(arrived=0, waiting=1) == 2
+    window.credit = 1
+    assert window.due(arrived=0, waiting=1) == 1
+    assert window.due(arrived=0, waiting=0) == 0
+    window.resize(0)
+    window.credit = 0
+    assert (window.due(arrived=0, waiting=0), window.due(arrived=0, waiting=3)) == (0, 3)
