@@ -8,6 +8,7 @@ recorders, lifetimes and history of all parts about an object and the availabili
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -25,13 +26,14 @@ from qmf.pipeline.audit.state import (
     select_part,
     together,
 )
-from qmf.pipeline.duckdb_queries import duckdb_errors
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import FilesByTable
-from qmf.pipeline.runners.runner import Rows, Runner, duckdb_batches
+from qmf.pipeline.runners.runner import Rows, Runner, conformed_batches, duckdb_batches
 
 #: The tables that have days.
 DATED = ("events", "calls")
@@ -91,7 +93,9 @@ def merged_parts(parts: Rows) -> Rows:
 def presence_and_object_tables(parts: Rows) -> Iterator[tuple[str, Rows]]:
     """The `TABLES` by name, each among rows of others; to be used before the next one is asked for."""
     # A few rows for each run of a recorder, which all agents need.
-    recorders = parts.where(PART, ["runs"]).union(parts.where("change", [DISCONNECTED, CONNECTED])).table()
+    recorders = _merge_recorders(
+        parts.where(PART, ["runs"]).union(parts.where("change", [DISCONNECTED, CONNECTED])).table()
+    )
     presence = parts.where(PART, PRESENCE_PARTS)
     with presence.reduce(["agent"], partial(_available, recorders), _schema(_MADE)).persist() as available:
         yield "availability", available
@@ -128,6 +132,13 @@ def _parts(lake: str, storage: Mapping[str, str], connection: Any, files: FilesB
 def _merge_parts(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
     _state(connection, batches).fold()
     yield from _part_batches(connection)
+
+
+def _merge_recorders(recorders: Any) -> Any:
+    """Parts of recorders, each once: every task of the map has made some of them."""
+    with closing(connect()) as own:
+        merged = conformed_batches(_merge_parts(own, iter(recorders.to_batches())), _schema(_MADE))
+        return import_pyarrow().Table.from_batches(merged, _schema(_MADE))
 
 
 def _part_batches(connection: Any, others: Mapping[str, str] | None = None) -> Iterator[Any]:

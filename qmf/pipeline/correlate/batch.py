@@ -23,10 +23,10 @@ from qmf.pipeline.correlate.file_signals import (
     FAILURE,
     SIGNAL_KEY,
     SIGNAL_ORDER,
-    file_signals,
     signal_schema,
     signal_table,
 )
+from qmf.pipeline.correlate.followed_rows import FollowedRows, signals_of_files
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow, signal_rows
 from qmf.pipeline.lake.arrow import import_pyarrow
@@ -132,7 +132,9 @@ def _open_evaluation(
     tasks = runner.portions(files)
     # A few rows for each run of a recorder and each goodbye of an agent: what places all rows in time.
     over = whole_pass(merged_arrivals(runner.each(tasks, given.times)), given.late, until)
-    signals = runner.map(tasks, partial(file_signals, given), signal_schema())
+    own = {path: files[path] for path in given.plan.followed_paths if path in files}
+    followed = [FollowedRows(portion) for portion in runner.portions(own)]
+    signals = signals_of_files(runner, given, tasks, followed, signal_schema())
     expected = [(*row, None) for row in given.evaluator(left_out).expected_signals(over)]
     if expected:
         signals = signals.union(runner.from_arrow(signal_table(expected)))

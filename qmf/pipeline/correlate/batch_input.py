@@ -14,7 +14,6 @@ import attrs
 
 from qmf.pipeline.correlate.evaluation import EvaluationPass, Evaluator
 from qmf.pipeline.correlate.event_time import ended_runs, merged_runs, outages
-from qmf.pipeline.correlate.followed_snapshot import read_objects
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, counted_rows
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
@@ -41,8 +40,6 @@ class BatchInput:
         hashes: of the rules as the user wrote them.
         schemas: the Arrow schema of each table that is read.
         uncounted: rows that do not count, since another recorder has them too.
-        followed: files of the objects that rules follow references to.
-        known_objects: files of a `FollowedSnapshot` of what was before `followed`, by class.
     """
 
     lake: str
@@ -53,8 +50,6 @@ class BatchInput:
     hashes: tuple[str, ...]
     schemas: Mapping[str, Any]
     uncounted: tuple[LeftOut, ...]
-    followed: FilesByTable
-    known_objects: Mapping[str, str] = attrs.field(factory=dict)
 
     def times(self, files: FilesByTable) -> Arrivals:
         """What the rows of files tell besides their values.
@@ -66,22 +61,12 @@ class BatchInput:
             return rows.arrivals(self.rows(files))
 
     def reader(self, connection: Any = None) -> SignalReader:
-        """A reader of signals from `rows`, which knows the objects that rules follow; to be closed.
+        """A reader of signals from `rows`; to be closed.
 
         Args:
             connection: to DuckDB, for this reader only; None for a new one.
-
-        Raises:
-            LakeError: a file is not on this machine, or cannot be read.
         """
-        reader = SignalReader(self.plan, self.late, self.schemas, strict=False, connection=connection)
-        try:
-            reader.restore_followed({name: read_objects(path) for name, path in self.known_objects.items()})
-            reader.follow(self.rows(self.followed))
-        except BaseException:
-            reader.close()
-            raise
-        return reader
+        return SignalReader(self.plan, self.late, self.schemas, strict=False, connection=connection)
 
     def rows(self, files: FilesByTable) -> dict[str, Any]:
         """Files as a dataset for each table."""
@@ -116,7 +101,6 @@ def batch_input(options: CorrelateOptions, print_line: Callable[[str], None]) ->
     paths = list(dict.fromkeys([*SignalReader.paths(plan), *TIME_PATHS]))
     with closing(LakeRows(lake, options.late)) as rows:
         files = rows.files(paths, options.first, options.last)
-        followed = {table.path for tables in plan.followed.values() for table in tables}
         found = BatchInput(
             lake=lake.url,
             storage=lake.options,
@@ -126,7 +110,6 @@ def batch_input(options: CorrelateOptions, print_line: Callable[[str], None]) ->
             hashes=tuple(rule.hash for rule in options.rules),
             schemas=rows.schemas(paths),
             uncounted=rows.uncounted_rows(),
-            followed={path: own for path, own in files.items() if path in followed},
         )
     return found, files
 

@@ -28,13 +28,12 @@ from qmf.pipeline.correlate.detector_table import (
 )
 from qmf.pipeline.correlate.detectors import NEVER
 from qmf.pipeline.correlate.evaluation import AT, KEY, RULE, EvaluationPass, Evaluator, Subject, orphans_cleared
-from qmf.pipeline.correlate.file_signals import FAILURE, SIGNAL_ORDER, file_signals, signal_schema
+from qmf.pipeline.correlate.file_signals import FAILURE, SIGNAL_ORDER, signal_schema
 from qmf.pipeline.correlate.signal_reader import SignalRow, signal_rows
 from qmf.pipeline.correlate.steps import StepPortions, signal_order
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.table_files import FilesByTable
 
 #: What a row of the result is: one of the table of alerts or of detectors, an alert that is pending, or figures.
 ROW, ALERT, DETECTOR, PENDING, FIGURES = "row", "alert", "detector", "pending", "figures"
@@ -56,13 +55,13 @@ _PORTION = 5000
 _FEW = 50
 
 
-def step_signals(given: BatchInput, buckets: int, connection: Any, files: FilesByTable) -> Iterator[Any]:
-    """The map: signals of files, with the bucket of each."""
+def signals_with_buckets(hashes: Sequence[str], buckets: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """What the map makes of signals: the bucket of each is added, by the hashes of the rules."""
     pa = import_pyarrow()
-    for batch in file_signals(given, connection, files):
+    for batch in batches:
         rules, keys = batch["rule"].to_pylist(), batch["key"].to_pylist()
         own = [
-            bucket_of("" if key is None else given.hashes[rule], key or "", buckets)
+            bucket_of("" if key is None else hashes[rule], key or "", buckets)
             for rule, key in zip(rules, keys, strict=True)
         ]
         yield batch.append_column(BUCKET, pa.array(own, pa.string()))

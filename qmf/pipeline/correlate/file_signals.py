@@ -19,10 +19,21 @@ FAILURE = "failure"
 SIGNAL_KEY, SIGNAL_ORDER = ("rule", "key"), ("at", "ts", "run", "seq", "role")
 
 
-def file_signals(given: BatchInput, connection: Any, files: FilesByTable) -> Iterator[Any]:
-    """The signals of files, and what failed."""
+def file_signals(
+    given: BatchInput, connection: Any, files: FilesByTable, followed: Iterable[tuple[str, Any]] = ()
+) -> Iterator[Any]:
+    """The signals of files, and what failed.
+
+    Args:
+        given: what is read.
+        connection: to DuckDB, for these only.
+        files: to read.
+        followed: rows of `SignalReader.followed_changes` of the objects that rules follow, by class.
+    """
     pa = import_pyarrow()
     with closing(given.reader(connection)) as reader:
+        for name, rows in followed:
+            reader.restore_followed({name: rows})
         for batch in reader.signal_batches(given.rows(files)):
             yield batch.append_column(FAILURE, pa.nulls(batch.num_rows, pa.string()))
         nothing = (None,) * (len(SIGNAL_COLUMNS) - 1)

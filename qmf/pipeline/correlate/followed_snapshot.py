@@ -1,6 +1,6 @@
 """The last row of each object that rules follow references to, as files, so that a stream does not read the lake again.
 
-A stream by tasks writes them when many rows came since the last time; its tasks read them, and the rows since then.
+A stream by tasks writes them when many rows came since the last time; one task reads them, others the rows since then.
 """
 
 from __future__ import annotations

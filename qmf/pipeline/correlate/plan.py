@@ -81,6 +81,16 @@ class ReadPlan:
     complete: tuple[bool, ...]
     errors: Mapping[int, str] = attrs.field(factory=dict)
 
+    @property
+    def followed_paths(self) -> frozenset[str]:
+        """The tables of followed objects."""
+        return frozenset(table.path for tables in self.followed.values() for table in tables)
+
+    @property
+    def following_paths(self) -> frozenset[str]:
+        """The tables that rules read which follow references."""
+        return frozenset(table.path for table in self.tables if any(item.rule.follow for item in table.inputs))
+
     def tables_of(self, number: int) -> list[InputTable]:
         """The tables that a rule reads."""
         return [table for table in self.tables if any(item.number == number for item in table.inputs)]

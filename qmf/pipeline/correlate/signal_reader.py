@@ -104,13 +104,7 @@ class SignalReader:
     @staticmethod
     def paths(plan: ReadPlan) -> list[str]:
         """The tables that a plan needs: those of rules, and those of followed objects."""
-        followed = (table for tables in plan.followed.values() for table in tables)
-        return sorted({table.path for table in (*plan.tables, *followed)})
-
-    @property
-    def followed_paths(self) -> list[str]:
-        """The tables of followed objects."""
-        return [table.path for tables in self.plan.followed.values() for table in tables]
+        return sorted({table.path for table in plan.tables} | plan.followed_paths)
 
     def close(self) -> None:
         """Free what DuckDB holds."""
@@ -150,6 +144,12 @@ class SignalReader:
         return {
             name: self._connection.sql(f"FROM {followed.relation}").to_arrow_table()
             for name, followed in self._followed.items()
+        }
+
+    def followed_changes(self) -> dict[str, Any]:
+        """The rows of each followed object without those that say the same as the one before, as `followed_objects`."""
+        return {
+            name: self._connection.sql(_changes(followed)).to_arrow_table() for name, followed in self._followed.items()
         }
 
     def restore_followed(self, objects: Mapping[str, Any]) -> None:
@@ -373,6 +373,16 @@ def _parts(table: InputTable) -> Iterator[RuleInput]:
     for item in table.inputs:
         for roles in [(role,) for role in item.roles] if isinstance(item.rule, RatioRule) else [item.roles]:
             yield RuleInput(item.number, item.rule, roles)
+
+
+def _changes(followed: _Followed) -> str:
+    """The query of `SignalReader.followed_changes`; of rows with the same time, one counts."""
+    columns = ", ".join(f"{quote_name(name)} := {quote_name(name)}" for name in ("_object", *followed.columns))
+    once = f"SELECT DISTINCT ON (_agent, _object, _at) * FROM {followed.relation} ORDER BY ALL"
+    return (
+        f"FROM ({once}) QUALIFY struct_pack({columns}) IS DISTINCT FROM "
+        f"lag(struct_pack({columns})) OVER (PARTITION BY _agent, _object ORDER BY _at)"
+    )
 
 
 def _row_of_nulls(schema: Any) -> Any:

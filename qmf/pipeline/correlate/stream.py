@@ -180,7 +180,9 @@ class CorrelationStream(RuleStream):
         self._evaluator.rules = complete_rules(self._options.rules, plan)
         self._evaluator.left_out = reader.left_out
         read = self._progress.read
-        reader.follow(self._rows.added_rows({}, {path: read[path] for path in reader.followed_paths if path in read}))
+        reader.follow(
+            self._rows.added_rows({}, {path: read[path] for path in reader.plan.followed_paths if path in read})
+        )
         reader.forget_followed()
         self._report(plan.missing, reader.errors)
 

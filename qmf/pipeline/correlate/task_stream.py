@@ -30,8 +30,8 @@ from qmf.pipeline.correlate.bucket_step import (
     BucketStep,
     bucket_files,
     result_schema,
+    signals_with_buckets,
     step_schema,
-    step_signals,
 )
 from qmf.pipeline.correlate.detector_table import (
     BUCKET,
@@ -44,6 +44,7 @@ from qmf.pipeline.correlate.detector_table import (
 from qmf.pipeline.correlate.evaluation import EvaluationCounts
 from qmf.pipeline.correlate.event_time import ended_runs, outages
 from qmf.pipeline.correlate.file_signals import FAILURE
+from qmf.pipeline.correlate.followed_rows import FollowedRows, signals_of_files
 from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot, columns_key, remove_others, write_objects
 from qmf.pipeline.correlate.lake_rows import Position
 from qmf.pipeline.correlate.options import CorrelateOptions
@@ -58,7 +59,7 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
 from qmf.pipeline.lake.location import absolute, local_path
 from qmf.pipeline.lake.table_files import FilesByTable
-from qmf.pipeline.runners.runner import Runner
+from qmf.pipeline.runners.runner import Rows, Runner
 
 
 class TaskCorrelationStream(RuleStream):
@@ -126,7 +127,8 @@ class TaskCorrelationStream(RuleStream):
         versions = {path: until.versions[path] for path in paths if path in until.versions}
         read = {path: max(at, before.read.get(path, at)) for path, at in versions.items()}
         files = self._rows.added_files(before.read, read, since=before.begin - GRACE)
-        given = self._with_followed(given, before.read, read)
+        given = attrs.evolve(given, uncounted=self._rows.uncounted_rows())
+        followed = self._followed_tasks(given, before.read, read)
         tasks = self._runner.portions(files)
         arrivals = merged_arrivals(self._runner.each(tasks, given.times))
         after, goodbyes = self._time.progress_after(before, read, arrivals, until.complete_until(paths))
@@ -147,7 +149,9 @@ class TaskCorrelationStream(RuleStream):
             table=self._detectors.table,
         )
         waiting_goodbyes = [item for item in goodbyes if item[0] >= over.end]
-        found = self._evaluate(tasks, reduce, after, waiting_goodbyes)
+        work = partial(signals_with_buckets, given.hashes, reduce.buckets)
+        signals = signals_of_files(self._runner, given, tasks, followed, step_schema(), work)
+        found = self._evaluate(signals, reduce, after, waiting_goodbyes)
         self._has_other_rules = False
         if found is None:
             return None
@@ -178,32 +182,32 @@ class TaskCorrelationStream(RuleStream):
                 hashes=tuple(rule.hash for rule in self._options.rules),
                 schemas=schemas,
                 uncounted=(),
-                followed={},
             )
             self._planned = planned
             self._report(plan.missing, self._errors)
         return self._input
 
-    def _with_followed(self, given: BatchInput, before: Position, read: Position) -> BatchInput:
-        """What is read now: the rows that do not count, and the objects that rules follow."""
-        given = attrs.evolve(given, uncounted=self._rows.uncounted_rows())
-        paths = {table.path for tables in given.plan.followed.values() for table in tables}
+    def _followed_tasks(self, given: BatchInput, before: Position, read: Position) -> list[FollowedRows]:
+        """Tasks with the objects that rules follow."""
+        paths = given.plan.followed_paths
         if not paths:
-            return given
+            return []
         known = self._stored.followed
         if known.columns != self._followed_columns:
             known = FollowedSnapshot(columns=self._followed_columns)
         since = self._followed_files(known, before, paths)
         if known.is_outgrown(sum(file.rows for own in since.values() for file in own)):
             # As of what was read before: rows of this step are compared with what came before them.
-            old = attrs.evolve(given, followed=since, known_objects=known.files)
-            (written,) = self._runner.each([old], partial(_snapshot, self._followed_folder))
+            old = FollowedRows(since, known.files)
+            (written,) = self._runner.each([old], partial(_snapshot, self._followed_folder, given))
             position = {path: before[path] for path in paths if path in before}
             known = FollowedSnapshot(
                 columns=self._followed_columns, position=position, files=written[0], rows=written[1]
             )
         self._stored = attrs.evolve(self._stored, followed=known)
-        return attrs.evolve(given, followed=self._followed_files(known, read, paths), known_objects=known.files)
+        since = self._followed_files(known, read, paths)
+        stored = [FollowedRows({}, known.files)] if known.files else []
+        return stored + [FollowedRows(files) for files in self._runner.portions(since)]
 
     def _followed_files(self, known: FollowedSnapshot, until: Position, paths: Iterable[str]) -> FilesByTable:
         return self._rows.added_files(known.position, {path: until[path] for path in paths if path in until})
@@ -212,7 +216,7 @@ class TaskCorrelationStream(RuleStream):
 
     def _evaluate(
         self,
-        tasks: Sequence[FilesByTable],
+        signals: Rows,
         reduce: BucketStep,
         after: StreamProgress,
         goodbyes: Sequence[tuple[int, str]],
@@ -225,8 +229,6 @@ class TaskCorrelationStream(RuleStream):
             own, whole = files.get(bucket, ()), is_whole(files.get(bucket, ()))
             idle = not (must or whole) and self._stored.is_idle(bucket, reduce.over.end)
             seeds.append(bucket_files(bucket, own, whole=whole, idle=idle))
-        work = partial(step_signals, reduce.given, reduce.buckets)
-        signals = self._runner.map(tasks, work, step_schema())
         signals = signals.union(self._runner.from_arrow(import_pyarrow().Table.from_pylist(seeds, step_schema())))
         with signals.reduce((BUCKET,), reduce, result_schema(), order=ORDER).persist() as found:
             rows = found.where(ROW, [FIGURES, PENDING, ALERT]).table()
@@ -284,9 +286,9 @@ def _state_in_process(options: CorrelateOptions) -> StreamSnapshot:
         return stream.snapshot()
 
 
-def _snapshot(folder: Path, given: BatchInput) -> tuple[dict[str, str], int]:
-    """Write the objects that rules follow, in one task."""
-    with closing(given.reader()) as reader:
+def _snapshot(folder: Path, given: BatchInput, task: FollowedRows) -> tuple[dict[str, str], int]:
+    """Write the last row of each object that rules follow, in one task."""
+    with closing(task.reader(given)) as reader:
         return write_objects(folder, reader.followed_objects())
 
 

@@ -56,7 +56,15 @@ class ProcessRows:
 
         return ProcessRows(self.schema, both)
 
-    def reduce(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
+    def reduce(
+        self,
+        key: Sequence[str],
+        work: Reduce,
+        schema: Any,
+        *,
+        order: Sequence[str] = (),
+        numbered: bool = False,  # noqa: ARG002
+    ) -> Rows:
         """As of `Rows`: one share has all keys."""
 
         def batches() -> Iterator[Any]:

@@ -73,7 +73,9 @@ class Rows(Protocol):
     def union(self, other: Rows) -> Rows:
         """These rows and others with the same columns."""
 
-    def reduce(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
+    def reduce(
+        self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = (), numbered: bool = False
+    ) -> Rows:
         """What a function makes of all rows with the same key.
 
         Args:
@@ -81,6 +83,7 @@ class Rows(Protocol):
             work: called for each share of the keys.
             schema: of what it makes, as an Arrow schema.
             order: columns by which the rows of a share are sorted, `key` before them; none for any order.
+            numbered: the key is a whole number below the number of tasks, each of which gets a share of its own.
         """
 
     def persist(self) -> AbstractContextManager[Rows]:

@@ -82,13 +82,26 @@ class SparkRows:
             return SparkRows(self.spark, self.schema, own + others, shares)
         return SparkRows(self.spark, self.schema, self._frame().unionAll(other._frame()), shares)
 
-    def reduce(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
+    def reduce(
+        self,
+        key: Sequence[str],
+        work: Reduce,
+        schema: Any,
+        *,
+        order: Sequence[str] = (),
+        numbered: bool = False,
+    ) -> Rows:
         """As of `Rows`."""
         reduced = partial(spark_tasks.reduce_share, work, schema)
         # A shuffle into one partition would be a stage more for the same rows.
         if self.shares == 1:
             return self._sort((*key, *order) if order else ())._with_work(reduced, schema=schema, is_reduced=True)
-        frame = self._frame().repartition(self.shares, *key)
+        frame = self._frame()
+        frame = (
+            frame.repartitionById(self.shares, F.col(key[0]).cast("int"))
+            if numbered
+            else frame.repartition(self.shares, *key)
+        )
         if order:
             frame = frame.sortWithinPartitions(*key, *order)
         return attrs.evolve(self, input=frame, works=(reduced,), schema=schema, is_reduced=True)

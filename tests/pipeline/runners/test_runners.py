@@ -77,6 +77,22 @@ def test_rows_are_mapped_chosen_brought_together_and_sorted(runner: Runner, tmp_
     assert table.delta().to_pyarrow_table(filters=[("at", ">", 2)]).num_rows == 2
 
 
+def counted(_connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    """A reduce: the times of a share, in the order in which they come."""
+    ats = [str(at) for batch in batches for at in batch["at"].to_pylist()]
+    yield pa.RecordBatch.from_pylist([{"key": "", "ats": " ".join(ats)}], schema=SUMS)
+
+
+@pytest.mark.slow
+def test_numbers_are_shares(request: pytest.FixtureRequest) -> None:
+    from qmf.pipeline.runners.spark import SparkRunner
+
+    runner = SparkRunner(request.getfixturevalue("spark"))
+    tasks = [[("b", number), ("a", number)] for number in range(4)]
+    shares = runner.map(tasks, made, SCHEMA).reduce(["at"], counted, SUMS, order=["key"], numbered=True)
+    assert sorted(shares.table()["ats"].to_pylist()) == ["0 0", "1 1", "2 2", "3 3"]
+
+
 def partition(_task: int) -> int:
     from pyspark import TaskContext
 
