@@ -1,4 +1,4 @@
-"""A user whom no rule allows anything changes, sends and receives nothing by AMQP, management, MQTT and STOMP."""
+"""A user whom no rule allows anything changes, sends and receives nothing: AMQP, management, MQTT, STOMP, WebSocket."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from broker.access.test_control import USERS, control, session_of
-from broker.protocols.mqtt.wire_client import connect, mqtt_broker
+import websockets
+from broker.access.stranger import ACCESS, unchanged
+from broker.access.test_control import USERS
+from broker.protocols.mqtt.wire_client import connect
 from broker.protocols.stomp.stomp_wire import WireClient as StompClient
 from broker.visible_broker import VisibleBroker
 
-from qmf.broker.protocols.mqtt.codec.packets import Will
+from qmf.broker.protocols.mqtt.codec.packets import (
+    ConnAck,
+    Connect,
+    MessageAnswer,
+    Packet,
+    Publish,
+    SubAck,
+    Subscribe,
+    SubscriptionRequest,
+    Will,
+)
 from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
-from qmf.broker.protocols.mqtt.codec.values import ReasonCode
-from qmf.broker.protocols.stomp.options import StompOptions
+from qmf.broker.protocols.mqtt.codec.reading import PacketReader
+from qmf.broker.protocols.mqtt.codec.values import ReasonCode, Version
+from qmf.broker.protocols.mqtt.codec.writing import encode_packet
 from qmf.console.aio import Client
 from qmf.errors import QmfError
 from qmf.messaging import aio
 from qmf.messaging.exceptions import MessagingError
 from qmf.messaging.message import Message
-
-RULES = "acl allow ann@QPID all all\nacl deny all all\n"
-#: To know what there is, allows nothing to be done with it.
-ACCESS = "acl allow bob@QPID access\n"
 
 #: Of AMQP.
 SENDERS = (
@@ -53,32 +62,31 @@ FRAMES: tuple[tuple[str, dict[str, str]], ...] = (
 )
 
 
-def nodes(broker: VisibleBroker) -> dict[str, object]:
-    """What there is, with its messages and bindings."""
-    found: dict[str, object] = {queue.name: len(queue.contents) for queue in broker.registry.queues}
-    for exchange in broker.registry.exchanges:
-        found[f"exchange {exchange.name}"] = sorted(
-            (queue.name, str(binding.spec)) for queue in broker.registry.queues for binding in exchange.bindings(queue)
-        )
-    return found
-
-
 async def send(session: aio.Session, address: str) -> None:
     sender = await session.sender(address)
     await sender.send(Message("bob", subject="secret"), sync=True)
 
 
 async def amqp(broker: VisibleBroker) -> None:
-    async with session_of(broker, "bob") as session:
+    await amqp_at(f"amqp://bob:{USERS['bob']}@127.0.0.1:{broker.port}")
+
+
+async def amqp_over_websocket(broker: VisibleBroker) -> None:
+    assert broker.ws_url is not None
+    await amqp_at(broker.ws_url.replace("ws://", f"ws://bob:{USERS['bob']}@"))
+
+
+async def amqp_at(url: str) -> None:
+    connection = aio.Connection(url)
+    await connection.open()
+    try:
+        session = await connection.session()
         for address in SENDERS:
             with pytest.raises(MessagingError):
                 await send(session, address)
         for address in RECEIVERS:
             with pytest.raises(MessagingError):
                 await session.receiver(address)
-    connection = aio.Connection(f"amqp://bob:{USERS['bob']}@127.0.0.1:{broker.port}")
-    await connection.open()
-    try:
         transaction = await connection.session(transactional=True)
         for address in ("q", "amq.topic/secret"):
             with pytest.raises(MessagingError):
@@ -121,6 +129,35 @@ async def mqtt(broker: VisibleBroker) -> None:
         await kept.disconnect(0, {PacketProperty.SESSION_EXPIRY: 0})
 
 
+async def mqtt_over_websocket(broker: VisibleBroker) -> None:
+    assert broker.ws_url is not None
+    packets = PacketReader(version=Version.V5)
+    subprotocols = [websockets.Subprotocol("mqtt")]
+    async with websockets.connect(broker.ws_url, subprotocols=subprotocols, proxy=None) as client:
+
+        async def ask(packet: Packet) -> Packet | None:
+            await client.send(encode_packet(packet, Version.V5))
+            while (answer := packets.next_packet()) is None:
+                try:
+                    data = await client.recv()
+                except websockets.ConnectionClosed:
+                    return None
+                assert isinstance(data, bytes)
+                packets.feed(data)
+            return answer
+
+        answer = await ask(Connect(Version.V5, "bob-3", True, 0, None, "bob", b"b", {}))
+        assert isinstance(answer, ConnAck)
+        if answer.code == ReasonCode.NOT_AUTHORIZED:
+            return
+        refused = await ask(Publish("secret", b"bob", 1, packet_id=1))
+        assert isinstance(refused, MessageAnswer)
+        assert refused.code == ReasonCode.NOT_AUTHORIZED
+        subscribed = await ask(Subscribe(2, (SubscriptionRequest("#", 1),), {}))
+        assert isinstance(subscribed, SubAck)
+        assert tuple(subscribed.codes) == (ReasonCode.NOT_AUTHORIZED,)
+
+
 async def stomp(broker: VisibleBroker) -> None:
     assert broker.stomp_url is not None
     port = int(broker.stomp_url.rpartition(":")[2])
@@ -145,22 +182,7 @@ Attempt = Callable[[VisibleBroker], Awaitable[None]]
 
 
 @pytest.mark.parametrize("rules", ["", ACCESS], ids=["nothing", "access"])
-@pytest.mark.parametrize("attempt", [amqp, management, mqtt, stomp])
+@pytest.mark.parametrize("attempt", [amqp, amqp_over_websocket, management, mqtt, mqtt_over_websocket, stomp])
 async def test_what_no_rule_allows(tmp_path: Path, attempt: Attempt, rules: str) -> None:
-    async with (
-        mqtt_broker(
-            users=USERS, access=control(tmp_path, rules + RULES), queues=["q"], stomp=StompOptions(port=0)
-        ) as broker,
-        session_of(broker, "ann") as session,
-    ):
-        topics = await session.receiver("amq.topic/#")
-        await (await session.sender("q")).send(Message("ann"), sync=True)
-        watcher = await connect(broker, "ann-1", username="ann", password=b"a")
-        assert await watcher.subscribe("#", qos=1) == (1,)
-        before = nodes(broker)
+    async with unchanged(tmp_path, rules) as broker:
         await attempt(broker)
-        assert nodes(broker) == before
-        assert await watcher.nothing_waits()
-        assert topics.available() == 0
-        await (await session.sender("amq.topic")).send(Message("last", subject="k"), sync=True)
-        assert (await topics.fetch(10)).content == "last"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from broker.federation.federated import FederatedBroker
 from support.waiting import until
 
+from qmf.broker import Broker
 from qmf.broker.federation.bound_bridges import BoundBridge
 from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.federation.routes import Bridge
@@ -21,7 +22,7 @@ class RoutedBroker(FederatedBroker):
         """Make a broker; options as of `Broker`."""
         super().__init__(**{"port": 0, "management": 3600.0, **options})  # type: ignore[arg-type]
 
-    def connect(self, other: FederatedBroker, **properties: object) -> str:
+    def connect(self, other: Broker, **properties: object) -> str:
         """Create a link for routes, unless it is there; its name."""
         name = f"to {other.port}"
         if all(link.name != name for link in self.federation.route_links):
@@ -29,14 +30,14 @@ class RoutedBroker(FederatedBroker):
             self.operations.forwarding.create_route_link(BROKER, name, {**place, **properties}, strict=True)
         return name
 
-    def route(self, other: FederatedBroker, src: str, dest: str, name: str = "", **properties: object) -> str:
+    def route(self, other: Broker, src: str, dest: str, name: str = "", **properties: object) -> str:
         """Create a route; its name."""
         wanted = {"link": self.connect(other), "src": src, "dest": dest, **properties}
         name = name or f"{wanted['link']}: {src} {properties.get('key', '')}"
         self.operations.forwarding.create_bridge(BROKER, name, wanted, strict=True)
         return name
 
-    def dynamic(self, other: FederatedBroker, exchange: str, **properties: object) -> str:
+    def dynamic(self, other: Broker, exchange: str, **properties: object) -> str:
         """Create a dynamic route from another broker's exchange to that of the same name."""
         return self.route(other, exchange, exchange, "", dynamic=True, **properties)
 
