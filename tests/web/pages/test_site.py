@@ -37,14 +37,14 @@ class Sites:
 
 
 @contextlib.asynccontextmanager
-async def sites() -> AsyncIterator[Sites]:
+async def sites(rules: str = RULES) -> AsyncIterator[Sites]:
     exchange = MemoryExchange()
     async with secret_store(exchange) as agents, Client(MemoryBus(exchange), data=False, discover=True) as client:
         whole = Site.on(client, 0.05)
         whole.state.start()
         agents.sell()
         await until(lambda: len(client.known_classes()) == 7 and whole.state.events.total == 4)
-        rights = ReadRights(read(RULES, "rules", vocabulary=WEB), "bob@QPID")
+        rights = ReadRights(read(rules, "rules", vocabulary=WEB), "bob@QPID")
         part = whole.for_reader(ReadableConsole(client, rights))
         try:
             for site in (whole, part):
@@ -122,3 +122,21 @@ async def test_changes_of_what_is_withheld_are_not_noticed() -> None:
         await here.agents.vault.close()
         await until(lambda: overview(here.whole.state, time.time()).gone == 1)
         assert overview(site, time.time()).gone == 0
+
+
+async def test_who_may_read_nothing_sees_nothing() -> None:
+    async with sites("acl deny all all\n") as here:
+        now, site = time.time(), here.part.state
+        shown = overview(site, now)
+        assert (shown.all_agents, shown.objects, shown.classes, shown.event_classes, shown.packages) == (0,) * 5
+        assert shown.events_last_hour == 0
+        assert agent_rows(site, site.agents.names(), now) == []
+        assert list(bus_graph(site).nodes) == []
+        assert list(event_rows(site.events.newest_first(), EventsUrl())) == []
+        objects, release = site.follow_class(PACKAGE, "shelf")
+        await until(lambda: objects.complete)
+        assert len(objects) == 0
+        page = await here.part.tables.of(PACKAGE, "shelf", objects).page(ObjectsUrl(PACKAGE, "shelf"))
+        assert (page.total, page.all_objects) == (0, 0)
+        release()
+        assert await find_object(site, ObjectId(f"{PACKAGE}:shelf:a/1", AGENT)) is None
