@@ -386,6 +386,23 @@ def test_events(asking: Asking, fake: InThread[FakeAgent]) -> None:
     ]
 
 
+def test_events_that_share_a_message(asking: Asking, fake: InThread[FakeAgent]) -> None:
+    async def together() -> None:  # what is raised in one turn of the loop goes together
+        for number in range(120):
+            fake.it.raise_event("thingBroke", name=f"part-{number}", level=number, options={})
+
+    asking.console.ask("news")
+    fake.run(together())
+    events: list[list[str]] = []
+    deadline = time.monotonic() + 10
+    while len(events) < 120 and time.monotonic() < deadline:
+        events += [line for line in asking.console.ask("news") if line[:2] == ["event", escaped(asking.agent)]]
+        time.sleep(0.02)
+    assert [read(iter(line[6:])) for line in events] == [
+        {"name": f"part-{number}", "level": Typed("uint8", number), "options": {}} for number in range(120)
+    ]
+
+
 def test_changes_are_seen_by_the_next_query(asking: Asking, fake: InThread[FakeAgent]) -> None:
     obj = fake.it.add("Thing", name=f"late-{uuid.uuid4()}")
     assert obj.name in asking.things()

@@ -1,10 +1,11 @@
 """The queue of events: sends them at once and in order, and keeps them while there is no connection.
 
 Any thread may add events; one task on the event loop sends them. Consecutive events of one kind are sent in one
-message, so a burst costs few messages, and a single event is sent at once; no event overtakes another. Messages are
-sent in batches. The broker confirms the last message of a batch; the next batches are sent before that, up to a limit.
-A batch that was not confirmed before the connection was lost is sent again: an event may arrive twice, but is not lost
-unless the buffer overflows (`event_buffer`).
+message, so a burst costs few messages, and a single event is sent at once; no event overtakes another. An agent that
+goes on raising events one by one collects them for some milliseconds (`PAUSE`), since what a message costs brokers and
+consoles hardly depends on how many events it has. Messages are sent in batches. The broker confirms the last message of
+a batch; the next batches are sent before that, up to a limit. A batch that was not confirmed before the connection was
+lost is sent again: an event may arrive twice, but is not lost unless the buffer overflows (`event_buffer`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ _log = logging.getLogger("qmf.agent")
 
 #: Batches that wait for their confirmation; after a lost connection, their events may arrive twice.
 MAX_UNCONFIRMED = 4
+
+#: Seconds between two times of sending, where events keep coming, and how often they are sent without this pause after
+#: a time without events: up to a hundred events in a second are not delayed, nor are the first twenty of more.
+PAUSE, AT_ONCE = 0.01, 20
 
 
 class EventQueue:
@@ -61,6 +66,8 @@ class EventQueue:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake_event = asyncio.Event()
         self._woken = False
+        #: When the next sending would be due if all were a pause apart, by the loop's clock.
+        self._due = 0.0
         #: Batches by number: those that wait for their confirmation, and those that failed while others still wait.
         self._unconfirmed: dict[int, list[EventMessage]] = {}
         self._failed: dict[int, list[EventMessage]] = {}
@@ -115,12 +122,25 @@ class EventQueue:
         while True:
             self._wake_event.clear()
             self._woken = False
+            has_events = bool(self._buffer)
             try:
                 await self.flush()
             except Exception:  # noqa: BLE001
                 # A bug here or in the bus must not end all later events.
                 _log.exception("sending events failed; they wait for the next one")
+            if has_events:
+                await self._pause(self._loop)
             await self._wake_event.wait()
+
+    async def _pause(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait if events were sent too often lately; those raised meanwhile are sent together.
+
+        By the loop's clock: events do not wait for one that is moved by hand.
+        """
+        now = loop.time()
+        self._due = max(self._due, now - (AT_ONCE - 1) * PAUSE) + PAUSE
+        if self._due > now:
+            await asyncio.sleep(self._due - now)
 
     async def flush(self, *, confirmed: bool = False) -> bool:
         """Send all events in the buffer.

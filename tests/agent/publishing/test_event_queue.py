@@ -12,7 +12,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, ObjectId
-from qmf.agent.publishing import event_buffer
+from qmf.agent.publishing import event_buffer, event_queue
 from qmf.agent.sending.message_batcher import MAX_BYTES
 from qmf.bus.base import OutcomeCallback
 from qmf.errors import CallerError, ConstraintError, DisconnectedError, LinkError, NetworkError
@@ -106,6 +106,32 @@ async def test_threads_raise_in_order(agent: Agent, bus: FakeBus) -> None:
     await until(lambda: agent.statistics.events_sent == 200)
     thread.join()
     assert items(bus.take()) == list(range(200))
+
+
+async def test_events_that_keep_coming_are_collected_for_a_moment(
+    bus: FakeBus, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_queue, "PAUSE", 60.0)
+    async with Agent(bus, vendor="v", product="p", clock=clock) as agent:
+        bus.take()
+        for number in range(event_queue.AT_ONCE + 30):
+            agent.raise_event(spill(number))
+            await turns()
+        messages = bus.take()
+        assert items(messages) == list(range(event_queue.AT_ONCE)), "the first ones go at once"
+        assert len(messages) == event_queue.AT_ONCE
+    messages = [message for message in bus.take() if isinstance(message.content, EventsIndication)]
+    assert items(messages) == list(range(event_queue.AT_ONCE, event_queue.AT_ONCE + 30)), "the others with its end"
+    assert len(messages) == 1
+
+
+async def test_the_pause_ends(agent: Agent, bus: FakeBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_queue, "PAUSE", 0.002)
+    for number in range(100):
+        agent.raise_event(spill(number))
+        await turns()
+    await until(lambda: agent.statistics.events_sent == 100)
+    assert items(bus.take()) == list(range(100))
 
 
 async def test_events_raised_before_the_start_go_out_after_it(bus: FakeBus, clock: ManualClock) -> None:
