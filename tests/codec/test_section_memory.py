@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.vectors import NAMES, Vector, parametrized
 
-from qmf.codec import EncodeError, Message, Section, decode_message, encode_message
+from qmf.codec import EncodeError, Message, Section, UInt64, decode_message, encode_message
 from qmf.codec.message import MAX_HEADS, SectionMemory
 from qmf.errors import DecodeError
 
@@ -132,6 +132,70 @@ def test_answers_remembered_are_bounded() -> None:
     assert len(memory.heads) == MAX_HEADS
 
 
+def published(sequence: int, events: int | None = None, body: bytes = b"body", **others: object) -> bytes:
+    properties: dict[str, object] = {"qmf.agent": "a", "sequence": UInt64(sequence), "behind": "x"}
+    if events is not None:
+        properties["events"] = UInt64(events)
+    fields = {"to": "to", "subject": "subject", **others}
+    return encode_message(
+        Message(application_properties=properties, section=Section.DATA, body=body, **fields)  # type: ignore[arg-type]
+    )
+
+
+def test_messages_that_differ_in_body_and_numbers_among_their_properties() -> None:
+    memory = SectionMemory()
+    for number in (2**63, 2**63 + 1, 2**64 - 1):
+        for body in (b"", b"x", b"x" * 300):
+            for data in (published(number, body=body), published(number, number - 1, body)):
+                assert outcome(data, memory) == outcome(data, None)
+                for broken in (data[:-1], data + b"\x00", data + b"\x00\x53\x75\xa0\x01y"):
+                    assert outcome(broken, memory) == outcome(broken, None)
+    assert ([len(head.numbers) for head in memory.numbered], memory.heads) == ([2, 1], [])
+    found = decode_message(published(2**63 + 5, 2**63 + 4), memory=memory)
+    assert found.application_properties == {"qmf.agent": "a", "sequence": 2**63 + 5, "behind": "x", "events": 2**63 + 4}
+    assert len(memory.numbered) == 2, "a message like earlier ones is not learned again"
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"short": UInt64(5)},
+        {"negative": -(2**40)},
+        {"flag": True, "long": UInt64(2**63)},
+        {"twice": UInt64(2**63), "holds": b"\xa1\x05twice\x80\x80" + bytes(7)},
+        {"x" * 256: UInt64(2**63)},
+    ],
+    ids=["short", "negative", "flag", "twice", "name"],
+)
+def test_numbers_of_all_kinds(properties: dict[str, object]) -> None:
+    memory = SectionMemory()
+    for body in (b"a", b"b", b"a"):
+        data = encode_message(Message(application_properties=properties, section=Section.DATA, body=body))
+        assert outcome(data, memory) == outcome(data, None)
+
+
+def test_senders_that_take_turns_do_not_drive_each_other_out() -> None:
+    memory = SectionMemory()
+    for turn in range(3):
+        for sender in range(MAX_HEADS + 4):
+            decode_message(published(2**63 + turn, subject=str(sender)), memory=memory)
+    kept = memory.numbered[:]
+    assert len(kept) == MAX_HEADS
+    for turn in range(200):
+        decode_message(published(2**63 + turn, subject="often"), memory=memory)
+    assert memory.numbered[0].fields["subject"] == "often"
+    assert len(memory.numbered) == MAX_HEADS
+
+
+@examples(60)
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.binary(max_size=300), st.text(max_size=5))
+def test_any_two_numbered_messages(first: int, second: int, body: bytes, subject: str) -> None:
+    memory = SectionMemory()
+    for sequence, events in ((first, second), (second, first), (2**63, 2**63), (first, second)):
+        data = published(sequence, events, body, subject=subject)
+        assert outcome(data, memory) == outcome(data, None)
+
+
 def test_messages_that_no_other_is_like_are_not_remembered() -> None:
     memory = SectionMemory()
     for message in (
@@ -142,4 +206,4 @@ def test_messages_that_no_other_is_like_are_not_remembered() -> None:
         Message(subject="a", body="text", section=Section.VALUE),
     ):
         decode_message(encode_message(message), memory=memory)
-    assert memory.heads == []
+    assert (memory.heads, memory.numbered) == ([], [])
