@@ -18,6 +18,8 @@ SOURCES = {
     "qmf/messaging/arrivals.c": "Received messages are made by functions in Python, and slower without",
     "qmf/broker/protocols/mqtt/codec/runs.c": "Packets of MQTT are read and written one by one, which is slower",
     "qmf/agent/model/unknown_names.c": "Errors of unknown attributes name no similar ones",
+    "qmf/protocol/objects/event_forms.c": "Events are not read by compiled functions, and slower without",
+    "qmf/records.c": "Values that come in large numbers are made by functions in Python, which is slower",
 }
 
 #: What `qmf/bus/frames/walker.py` uses of `walker.c`, which knows nothing of Python.

@@ -1,14 +1,19 @@
-"""`fast_constructor` makes the same values as the class does."""
+"""`fast_constructor` makes the same values as the class does, by a compiled function or by one in Python."""
 
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import sys
+import weakref
+from collections.abc import Callable
 
 import attrs
 import pytest
 
-from qmf._compile import fast_constructor
+from qmf import _compile
+from qmf._compile import fast_constructor, filler
 
 
 @attrs.frozen(weakref_slot=False)
@@ -18,10 +23,17 @@ class Point:
     name: str = attrs.field(default="", kw_only=True)
 
 
-make_point = fast_constructor(Point)
+@pytest.fixture(params=["compiled", "plain"])
+def make_point(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Point]:
+    """Makes points, in both ways."""
+    if request.param == "plain":
+        monkeypatch.setattr(_compile, "compiled_records", lambda: None)
+    elif _compile.compiled_records() is None:
+        pytest.skip("the module is not compiled")
+    return fast_constructor(Point)
 
 
-def test_what_is_made_is_the_same_as_what_the_class_makes() -> None:
+def test_what_is_made_is_the_same_as_what_the_class_makes(make_point: Callable[..., Point]) -> None:
     point = make_point(1, 2, "p")
     assert point == Point(1, 2, name="p")
     assert type(point) is Point
@@ -31,7 +43,7 @@ def test_what_is_made_is_the_same_as_what_the_class_makes() -> None:
     assert copy.copy(point) == pickle.loads(pickle.dumps(point)) == point
 
 
-def test_what_is_made_is_frozen() -> None:
+def test_what_is_made_is_frozen(make_point: Callable[..., Point]) -> None:
     point = make_point(1, 2, "p")
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         point.x = 3  # type: ignore[misc]
@@ -39,9 +51,51 @@ def test_what_is_made_is_frozen() -> None:
         point.z = 3  # type: ignore[attr-defined]
 
 
-def test_every_slot_must_be_given() -> None:
+def test_every_slot_must_be_given(make_point: Callable[..., Point]) -> None:
+    for wrong in ((), (1, 2), (1, 2, "p", 4)):
+        with pytest.raises(TypeError):
+            make_point(*wrong)
     with pytest.raises(TypeError):
-        make_point(1, 2)
+        make_point(1, 2, unknown="p")
+
+
+def test_values_are_referred_to_as_often_as_they_are_held(make_point: Callable[..., Point]) -> None:
+    value = object()
+    before = sys.getrefcount(value)
+    points = [make_point(value, value, value) for _ in range(10)]
+    assert sys.getrefcount(value) == before + 30
+    points[0] = make_point(points, 1, "a cycle")
+    del points
+    gc.collect()
+    assert sys.getrefcount(value) == before
+
+
+class Named:
+    __slots__ = ("__weakref__", "name", "value")
+
+    def __init__(self, value: int, name: str) -> None:
+        self.value = value
+        self.name = name
+
+
+@pytest.mark.skipif(_compile.compiled_records() is None, reason="the module is not compiled")
+def test_slots_are_filled_in_the_order_that_is_asked_for() -> None:
+    make = filler(Named, ("value", "name"))
+    assert make is not None
+    made = make(1, "a")
+    assert (type(made), made.value, made.name) == (Named, 1, "a")
+    assert weakref.ref(made)() is made
+    with pytest.raises(TypeError, match="'__init__' is no slot of Named"):
+        filler(Named, ("__init__",))
+    with pytest.raises(AttributeError):
+        filler(Named, ("other",))
+    with pytest.raises(TypeError, match="a class of Python"):
+        filler(int, ("real",))
+
+
+def test_without_the_compiled_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(_compile.NO_NATIVE, "1")
+    assert _compile.compiled_records.__wrapped__() is None
 
 
 @attrs.frozen

@@ -273,7 +273,7 @@ Content = (
 )
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Envelope:
     """A QMFv2 message: its content, and what AMQP's properties say around it.
 

@@ -134,21 +134,25 @@ def decode(
         raise
     except ProtocolError as error:
         raise ContentError(opcode, str(error), message.reply_to, correlation_id) from error
-    return Envelope(
-        content=content,
-        to=message.to,
-        subject=message.subject,
-        reply_to=message.reply_to,
-        correlation_id=correlation_id,
-        agent=_agent(message),
-        user_id=_user_id(message),
-        partial=wire.PARTIAL in properties,
-        ttl=message.ttl,
-        subscription=_subscription(properties),
-        sequence=_count(properties, wire.SEQUENCE),
-        events=_count(properties, wire.EVENTS),
-        suppressed=_count(properties, wire.SUPPRESSED) or 0,
+    return _make_envelope(
+        content,
+        message.to,
+        message.subject,
+        message.reply_to,
+        correlation_id,
+        _agent(message),
+        _user_id(message),
+        wire.PARTIAL in properties,
+        message.ttl,
+        _subscription(properties),
+        _count(properties, wire.SEQUENCE),
+        _count(properties, wire.EVENTS),
+        _count(properties, wire.SUPPRESSED) or 0,
     )
+
+
+#: In the order of its fields.
+_make_envelope = fast_constructor(Envelope)
 
 
 def decode_answers(messages: list[bytes], decoder: ObjectDecoder) -> list[Answer | bytes]:

@@ -151,7 +151,9 @@ class ClientCore:
         self.schemas = self.discovery.cache
         self.store = ObjectStore()
         self.requests = AgentRequests(self.rpc, self.tracker, self.discovery, self.store, options.timeout)
-        self.indications = IndicationHandler(self.agents, self.schemas, self.store, self.requests.make, publish)
+        self.indications = IndicationHandler(
+            self.agents, self.schemas, self.store, self.requests.make, publish, self.publisher.publish_all
+        )
         self.subscriptions = ObjectSubscriptions(self.rpc, self.receiver)
         self._tasks = BackgroundTasks()
         self._services = FollowServices(

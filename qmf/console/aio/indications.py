@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from qmf._background_tasks import BackgroundTasks
-from qmf._compile import fast_constructor
+from qmf._compile import fast_constructor, filler
 from qmf.bus.base import ReceivedMessage
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.lost_objects import LostObjects
@@ -151,6 +151,7 @@ class IndicationHandler:
         store: ObjectStore,
         make: Callable[[Sequence[ObjectData], Agent], list[RemoteObject]],
         publish: Callable[[Notification], None],
+        publish_all: Callable[[Sequence[Notification]], None],
     ) -> None:
         """Make a handler.
 
@@ -159,7 +160,8 @@ class IndicationHandler:
             schemas: where classes are noted and schemas fetched.
             store: where objects are merged.
             make: makes remote objects of what an agent sent.
-            publish: called with each notification.
+            publish: called with each notification that comes alone.
+            publish_all: called with notifications that came together.
         """
         self._gaps = SequenceGaps()
         self._event_gaps = SequenceGaps()
@@ -168,6 +170,7 @@ class IndicationHandler:
         self._store = store
         self._make = make
         self._publish = publish
+        self._publish_all = publish_all
         self._waiting: dict[ClassKey, list[Callable[[], None]]] = {}
         self._tasks = BackgroundTasks()
         self._types: dict[ClassKey, Mapping[str, QmfType]] = {}
@@ -180,7 +183,21 @@ class IndicationHandler:
             self._store.add_publisher(agent.name)
             self._handle(class_runs(content.objects), self._update, agent, message)
         elif isinstance(content, EventsIndication):
-            self._handle(class_runs(content.events), self._raise, agent, message)
+            runs = class_runs(content.events)
+            if len(runs) == 1 and self._is_known(runs[0][0], agent):
+                try:
+                    self._raise(runs[0][1], agent)
+                finally:
+                    message.settle()
+                return
+            self._handle(runs, self._raise, agent, message)
+
+    def _is_known(self, key: ClassKey | None, agent: Agent) -> bool:
+        """Whether indications of a class need not wait for its schema: of most it came long ago."""
+        if key is None or key in self._waiting:
+            return False
+        self._schemas.saw(key, agent)
+        return not self._schemas.worth_asking(key)
 
     def count(self, envelope: Envelope, agent: Agent) -> None:
         """Check the sequence number of a published message, and report those that did not arrive."""
@@ -271,13 +288,23 @@ class IndicationHandler:
         schema = self._schemas.cached_schema(key) if key else None
         known = schema if isinstance(schema, EventSchema) else None
         types = self._argument_types(key, known)
-        name, publish = agent.name, self._publish
-        for data in events:
-            arguments = EventArguments(data.values, types, name)
-            about = data.object_id
-            object_id = None if about is None else with_agent(about, name)
-            event = _make_event(agent, key, known, data.timestamp, data.severity, arguments, object_id)
-            publish(_make_raised(event))
+        name = agent.name
+        self._publish_all(
+            [
+                _make_raised(
+                    _make_event(
+                        agent,
+                        key,
+                        known,
+                        data.timestamp,
+                        data.severity,
+                        _make_arguments(data.values, types, name),
+                        None if data.object_id is None else with_agent(data.object_id, name),
+                    )
+                )
+                for data in events
+            ]
+        )
 
     def _argument_types(self, key: ClassKey | None, schema: EventSchema | None) -> Mapping[str, QmfType]:
         if key is None or schema is None:
@@ -290,6 +317,7 @@ class IndicationHandler:
 
 #: In the order of their fields.
 _make_event, _make_raised = fast_constructor(RemoteEvent), fast_constructor(EventRaised)
+_make_arguments = filler(EventArguments, ("_values", "_types", "_agent")) or EventArguments
 
 
 def _countdown(count: int, message: ReceivedMessage) -> Callable[[], None]:

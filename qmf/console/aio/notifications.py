@@ -10,7 +10,7 @@ import asyncio
 import collections
 import enum
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from uuid import UUID
 
 import attrs
@@ -371,6 +371,24 @@ class NotificationPublisher:
                 log.exception("listener %r failed on %s", listener, type(item).__name__)
         for stream in self._streams:
             stream.put(item)
+
+    def publish_all(self, items: Sequence[Notification]) -> None:
+        """`publish` for each of some notifications, in order."""
+        if self._streams or len(self._listeners) != 1:
+            for item in items:
+                self.publish(item)
+            return
+        # One listener, as most clients have. It may be removed meanwhile, and others added, as for `publish`.
+        listeners = self._listeners
+        (listener,) = listeners
+        for position, item in enumerate(items):
+            if self._listeners is not listeners or self._streams:
+                self.publish_all(items[position:])
+                return
+            try:
+                listener(item)
+            except Exception:
+                log.exception("listener %r failed on %s", listener, type(item).__name__)
 
     def close(self) -> None:
         """End all streams."""

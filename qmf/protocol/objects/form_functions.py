@@ -1,7 +1,8 @@
 """Functions compiled for a form: reading an object or event that has it, in one go.
 
-The values of an object stay bytes, for most are never looked at. Those of an event are read: checking that its texts
-can be decoded takes most of what decoding them takes.
+The values of an object stay bytes, for most are never looked at. Those of an event do where compiled functions are
+installed (`event_forms`); here they are read, since checking that its texts can be decoded takes most of what decoding
+them takes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import attrs
 
 from qmf._compile import fast_constructor
 from qmf.codec.type_codes import CONSTANTS
+from qmf.protocol.objects.event_forms import event_reader
 from qmf.protocol.objects.general import nearest_severity
 from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.nested_values import NestedValues
@@ -62,6 +64,9 @@ def object_function(nested: Mapping[int, NestedValues], read_id: ReadId, form: F
 
 def event_function(nested: Mapping[int, NestedValues], read_id: ReadId, form: Form) -> Read[EventData]:
     """The function that reads the events of a form; arguments as of `object_function`."""
+    compiled = event_reader(nested, form.fields, form.schema_id, form.class_key, form.shape)
+    if compiled is not None:
+        return compiled
     source = _FormSource(nested, read_id, form, reading=True)
     source.names |= {"make": fast_constructor(EventData), "nearest": nearest_severity}
     pairs = []

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from qmf._compile import compile_function
@@ -83,6 +83,19 @@ def learn(data: bytes, start: int, nested: Mapping[int, NestedValues]) -> Shape 
 MapPlace = tuple[int, int, Sequence[int]] | None
 
 
+class ValueChecks(Protocol):
+    """What the checks of a map are added to, in order."""
+
+    def constant(self, raw: bytes) -> None:
+        """Bytes that are the same in all maps."""
+
+    def key(self, name: str, code: int) -> None:
+        """A key, and the type code of its value."""
+
+    def value(self, code: int) -> Place:
+        """A value, which comes behind its key."""
+
+
 class Shape:
     """The known bytes of one kind of map, a `ValuesLayout`. It never changes.
 
@@ -103,7 +116,7 @@ class Shape:
         self._nested = nested
         self.places = self.add_to(MapSource(None, short=short))
 
-    def add_to(self, source: MapSource) -> dict[str, Place]:
+    def add_to(self, source: ValueChecks) -> dict[str, Place]:
         """Add the checks of a map from its count on; gives the places of the values, by key."""
         source.constant(len(self.names).to_bytes(4, "big"))
         places = {}

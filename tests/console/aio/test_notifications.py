@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from console.aio.objects.remotes import AGENT
@@ -20,7 +21,7 @@ from qmf.console.aio import (
     Overflow,
 )
 from qmf.console.aio.agents import Agent, info_from_name
-from qmf.console.aio.notifications import NotificationStream
+from qmf.console.aio.notifications import NotificationPublisher, NotificationStream
 
 
 def beat(number: int) -> Notification:
@@ -103,6 +104,56 @@ async def test_the_error_of_a_listener_does_not_affect_the_others(
     await agent.heartbeat()
     await until(lambda: len(heard.of(HeartbeatSeen)) == 2)
     assert caplog.text == ""
+
+
+def test_listeners_may_change_between_notifications_that_came_together() -> None:
+    publisher = NotificationPublisher()
+    heard: list[tuple[str, Notification]] = []
+    stops: list[Callable[[], None]] = []
+
+    def second(item: Notification) -> None:
+        heard.append(("second", item))
+
+    def first(item: Notification) -> None:
+        heard.append(("first", item))
+        if item == beat(1):
+            publisher.listen(second)
+        elif item == beat(3):
+            stops[0]()
+
+    stops.append(publisher.listen(first))
+    publisher.publish_all([beat(number) for number in range(5)])
+    assert heard == [
+        ("first", beat(0)),
+        ("first", beat(1)),
+        ("first", beat(2)),
+        ("second", beat(2)),
+        ("first", beat(3)),
+        ("second", beat(3)),
+        ("second", beat(4)),
+    ]
+
+
+def test_the_error_of_the_only_listener_skips_no_other_notification(caplog: pytest.LogCaptureFixture) -> None:
+    publisher = NotificationPublisher()
+    heard: list[Notification] = []
+
+    def broken(item: Notification) -> None:
+        heard.append(item)
+        raise ZeroDivisionError("oops")
+
+    publisher.listen(broken)
+    publisher.publish_all([beat(0), beat(1)])
+    assert heard == [beat(0), beat(1)]
+    assert len(caplog.records) == 2
+
+
+async def test_notifications_that_came_together_reach_streams() -> None:
+    publisher = NotificationPublisher()
+    stream = publisher.stream((HeartbeatSeen,), 10, Overflow.DROP_OLDEST)
+    publisher.listen(lambda _: None)
+    publisher.publish_all([beat(0), beat(1)])
+    assert await drain(stream) == [0, 1]
 
 
 async def test_agents_are_an_iterator_that_begins_with_those_present(
