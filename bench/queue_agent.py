@@ -3,13 +3,15 @@
     python bench/queue_agent.py URL OBJECTS INSTANCE
 
 Says "ready", then does what lines on standard input say, each answered by "done": "events COUNT" raises events,
-"change COUNT" changes so many queues. Ends with its input.
+"change COUNT" changes so many queues, "spread COUNT RATE" has a thread raise events one by one, RATE in a second, and
+"bursts COUNT RATE" raises the same in ten bursts a second. Ends with its input.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import time
 
 from qmf.agent import Agent
 from qmf.agent.model.managed_object import layout_of
@@ -51,6 +53,30 @@ def change(queue: Queue) -> None:
     queue.byteTotalDequeues.inc(512)
 
 
+def make_event(number: int) -> Subscribe:
+    """An event that has a number."""
+    return Subscribe(
+        rhost="127.0.0.1:40000", user="guest", qName=f"queue-{number}", dest="destination", excl=False, args={}
+    )
+
+
+def spread(agent: Agent, count: int, rate: int) -> None:
+    """Raise events one by one, each at its own time. For a thread."""
+    began = time.perf_counter()
+    for number in range(count):
+        time.sleep(max(0.0, began + number / rate - time.perf_counter()))
+        agent.raise_event(make_event(number))
+
+
+async def bursts(agent: Agent, count: int, rate: int) -> None:
+    """Raise events, those of a tenth of a second together."""
+    began = time.perf_counter()
+    for number in range(count):
+        if number % (rate // 10) == 0:
+            await asyncio.sleep(max(0.0, began + number / rate - time.perf_counter()))
+        agent.raise_event(make_event(number))
+
+
 async def serve(url: str, objects: int, instance: str) -> None:
     """Run the agent until the input ends."""
     loop = asyncio.get_running_loop()
@@ -68,25 +94,20 @@ async def serve(url: str, objects: int, instance: str) -> None:
         await agent._core.publisher.publish()
         print("ready", flush=True)
         while line := await loop.run_in_executor(None, sys.stdin.readline):
-            word, count = line.split()
+            word, count, *rate = line.split()
             if word == "events":
                 for number in range(int(count)):
-                    agent.raise_event(
-                        Subscribe(
-                            rhost="127.0.0.1:40000",
-                            user="guest",
-                            qName=f"queue-{number}",
-                            dest="destination",
-                            excl=False,
-                            args={},
-                        )
-                    )
+                    agent.raise_event(make_event(number))
                     if number % 500 == 499:
                         await asyncio.sleep(0)  # as a program does that raises events while it works
             elif word == "change":
                 for queue in queues[: int(count)]:
                     change(queue)
                 await agent._core.publisher.publish()
+            elif word == "spread":
+                await asyncio.to_thread(spread, agent, int(count), int(rate[0]))
+            elif word == "bursts":
+                await bursts(agent, int(count), int(rate[0]))
             print("done", flush=True)
 
 

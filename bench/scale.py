@@ -1,4 +1,4 @@
-"""How costs grow with agents, objects, consoles, events, calls and classes: each at three sizes, with exponents.
+"""How costs grow with agents, objects, consoles, events, their rate, calls and classes: at three sizes, with exponents.
 
 Broker, agents and consoles are processes of their own, and so is what measures each size: memory that a smaller size
 has left behind would hide what a larger one needs. Of each step the processor time of all of them, the wall time
@@ -20,15 +20,15 @@ import math
 import multiprocessing
 import resource
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import attrs
-import psutil
-from figures import Figure, note, parser, report
+from figures import Figure, parser, report
 from processes import Program, own_agent, own_broker, program
+from scale_meter import Meter, Step, expect
+from scale_rates import rates
 
 from qmf.agent import Agent
 from qmf.console.aio import AgentAdded, Client
@@ -49,68 +49,6 @@ PATIENCE = 60.0
 CHANGES, EVENTS, CALLS = 1_000, 500, 100
 PACKAGE, CLASSES = "org.apache.qpid.broker", "org.example.scale"
 _HERE = Path(__file__).resolve().parent
-
-
-@attrs.frozen
-class Step:
-    """What one step cost.
-
-    Attributes:
-        name: what was done.
-        size: of what the row varies.
-        processor: seconds of processor time by part.
-        wall: seconds.
-        memory: MB that were added, of all parts.
-    """
-
-    name: str
-    size: int
-    processor: Mapping[str, float]
-    wall: float
-    memory: float
-
-    @property
-    def total(self) -> float:
-        """Seconds of processor time of all parts."""
-        return sum(self.processor.values())
-
-
-class Meter:
-    """Measures steps of some processes, and of this one as the console."""
-
-    def __init__(self, size: int, **parts: Program) -> None:
-        self._size = size
-        self._parts = parts
-        self._own = psutil.Process()
-        self.steps: list[Step] = []
-
-    def add(self, name: str, part: Program) -> None:
-        """Measure this process from now on."""
-        self._parts[name] = part
-
-    @contextlib.contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Measure what the block does."""
-        used, memory, began = self._used(), self._memory(), time.perf_counter()
-        yield
-        wall = time.perf_counter() - began
-        spent = {part: value - used.get(part, 0.0) for part, value in self._used().items()}
-        step = Step(name, self._size, spent, wall, self._memory() - memory)
-        self.steps.append(step)
-        parts = ", ".join(f"{part} {value:.2f}" for part, value in spent.items())
-        note(f"{name}, {self._size:,}: {step.total:.2f} s ({parts}), {wall:.2f} s by the clock, {step.memory:+.1f} MB")
-
-    def _used(self) -> dict[str, float]:
-        return {**{name: part.cpu() for name, part in self._parts.items()}, "here": time.process_time()}
-
-    def _memory(self) -> float:
-        return sum(part.memory() for part in self._parts.values()) + self._own.memory_info().rss / 1e6
-
-
-def expect(actual: object, expected: object, what: str) -> None:
-    """End the program unless a step gave what it has to give."""
-    if actual != expected:
-        sys.exit(f"{what}: {actual} instead of {expected}")
 
 
 def agents(size: int) -> list[Step]:
@@ -276,6 +214,7 @@ ROWS = {
     "objects": Row((5_000, 20_000, 80_000), objects),
     "consoles": Row((5, 20, 80), consoles),
     "events": Row((5, 20, 80), events),
+    "rates": Row((1_250, 2_500, 5_000), rates),
     "calls": Row((5, 20, 80), calls),
     "classes": Row((200, 800, 3_200), classes),
 }
@@ -302,7 +241,7 @@ def figures_of(steps: Sequence[Step]) -> list[Figure]:
         Figure(f"{step.name}, {step.size:,}", step.total / step.size * 1e3, "ms of the processor each")
         for step in steps
     ]
-    return figures + exponents(steps)
+    return figures + exponents(steps) + [figure for step in steps for figure in step.more]
 
 
 def _program(name: str, url: str, size: int, *more: str) -> contextlib.AbstractContextManager[Program]:

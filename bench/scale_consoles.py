@@ -4,23 +4,51 @@
 
 Prints "ready", then does what lines on standard input name: "follow N" follows N queues in each console, "changes N"
 waits until each has received N changes, "events N" waits for N events in each, "calls N" calls a method N times from
-each. The last three print "waiting" first, and all print "done" and the seconds that passed. Ends with its input.
+each. The last three print "waiting" first, and all print "done" and the seconds that passed. "count 0" begins to count
+events, and prints "counting". "counted 0" prints how many came, how many did not, the least sum of both of a console,
+and the milliseconds within which half, and 99 of 100, came of those whose delays were looked at. Ends with its input.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import statistics
 import sys
 import time
+from collections.abc import Callable
 
-from qmf.console.aio import Client, EventRaised, Follow, Notification, RemoteObject
+from qmf.console.aio import Client, EventRaised, Follow, Missed, Notification, RemoteObject
 
 PACKAGE = "org.apache.qpid.broker"
 #: Seconds between the publications of a subscription.
 INTERVAL = 1.0
 #: How many consoles open at the same time.
 AT_ONCE = 20
+#: Of so many events, one is looked at for its delay.
+LOOKED_AT = 64
+
+
+class Count:
+    """Counts the events of a console, those that did not arrive, and the delays of some, in seconds.
+
+    Looks at one argument of each event, as a program does.
+    """
+
+    def __init__(self, delays: list[float]) -> None:
+        self.came = self.missed = 0
+        self._delays = delays
+
+    def take(self, item: Notification) -> None:
+        """Count a notification."""
+        if isinstance(item, EventRaised):
+            if not item.event.arguments["qName"]:
+                sys.exit("an event without name of the queue")
+            self.came += 1
+            if self.came % LOOKED_AT == 0:
+                self._delays.append((time.time_ns() - item.event.timestamp) / 1e9)
+        elif isinstance(item, Missed):
+            self.missed += item.events or 0
 
 
 class Party:
@@ -29,6 +57,25 @@ class Party:
     def __init__(self, clients: list[Client]) -> None:
         self._clients = clients
         self._followed: list[Follow[RemoteObject]] = []
+        self._counts: list[Count] = []
+        self._delays: list[float] = []
+        self._stops: list[Callable[[], None]] = []
+
+    def count(self) -> str:
+        """Begin to count events."""
+        for stop in self._stops:
+            stop()
+        self._delays = []
+        self._counts = [Count(self._delays) for _ in self._clients]
+        self._stops = [client.listen(count.take) for client, count in zip(self._clients, self._counts, strict=True)]
+        return "counting"
+
+    def counted(self) -> str:
+        """What was counted since `count`."""
+        came, missed = sum(one.came for one in self._counts), sum(one.missed for one in self._counts)
+        least = min(one.came + one.missed for one in self._counts)
+        delays = statistics.quantiles(self._delays, n=100) if len(self._delays) > 1 else [0.0] * 99
+        return f"{came} {missed} {least} {delays[49] * 1e3:.2f} {delays[98] * 1e3:.2f}"
 
     async def follow(self, count: int) -> None:
         """Follow all queues in each console until it has so many."""
@@ -86,9 +133,13 @@ async def serve(url: str, count: int) -> None:
             await asyncio.gather(*map(stack.enter_async_context, clients[at : at + AT_ONCE]))
         party = Party(clients)
         actions = {"follow": party.follow, "changes": party.changes, "events": party.events, "calls": party.calls}
+        answers = {"count": party.count, "counted": party.counted}
         print("ready", flush=True)
         while line := (await loop.run_in_executor(None, sys.stdin.readline)).strip():
             word, number = line.split()
+            if word in answers:
+                print(answers[word](), flush=True)
+                continue
             began = time.perf_counter()
             action = asyncio.create_task(actions[word](int(number)))
             if word != "follow":
