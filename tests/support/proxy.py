@@ -16,11 +16,12 @@ class Proxy:
 
     Attributes:
         cuts: number of connections that were cut.
+        served: number of connections that were made to the broker.
     """
 
     def __init__(self, url: str) -> None:
         """`url` is that of the broker."""
-        self.cuts = 0
+        self.cuts = self.served = 0
         self.redirect(url)
         self._port = 0
         self._refusing = False
@@ -99,6 +100,7 @@ class Proxy:
             with contextlib.suppress(OSError):
                 there, back = await asyncio.open_connection(*self._target)
                 ends.add(back)
+                self.served += 1
                 self._writers |= ends
                 await asyncio.gather(
                     self._pass(reader, back, writer, to_broker=True), self._pass(there, writer, back, to_broker=False)

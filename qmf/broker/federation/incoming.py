@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, cast
 
@@ -23,6 +25,7 @@ from qmf.broker.nodes.link_memory import LinkMemory
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observed_clients import ClientLink
 from qmf.broker.nodes.peer_routes import RouteMeasure
+from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.publisher import Publisher
@@ -104,6 +107,9 @@ class PullingLink(RememberingIncomingLink):
         self._addressed = addressed
         #: A message was returned: those behind it are as well, so that they stay in order.
         self._returning = False
+        #: Messages that are on the way to the disk; what is called when there are none.
+        self._storing = 0
+        self._on_all_settled: Callable[[], None] | None = None
         #: What the peer may send again, since it does not resume links; None if it does.
         self._repeated = RepeatedMessages(memory) if suppress else None
         if suppress:
@@ -169,8 +175,25 @@ class PullingLink(RememberingIncomingLink):
         count, size = len(messages), len(messages) * max(len(message.data) for message in messages)
         return all(queue.has_room(count, size) for queue in self._registry.targets(node, messages[0]))
 
+    def when_settled(self, callback: Callable[[], None]) -> None:
+        """Call something when the messages that were published have their outcomes."""
+        self._on_all_settled = callback
+        self._see_whether_settled()
+
+    def _see_whether_settled(self) -> None:
+        if not self._storing and self._on_all_settled is not None:
+            self._on_all_settled()
+            self._on_all_settled = None
+
+    def _on_all_stored(self, events: Sequence[Delivery], refused: Mapping[int, str], error: NotStored | None) -> None:
+        """See `IncomingLink`."""
+        super()._on_all_stored(events, refused, error)
+        self._storing -= len(events) - len(refused)
+        self._see_whether_settled()
+
     def on_published(self, event: Delivery) -> None:
         """See `IncomingLink`."""
+        self._storing += 1
         if self._repeated is None:
             super().on_published(event)
         else:
@@ -282,6 +305,14 @@ class IncomingBrokerLink(BrokerLink):
         subscription = f"{definition.container}_{definition.name}"
         return (subscription,) if definition.peer_type == "topic" else (definition.source, subscription)
 
+    async def attach_links(self, network: NetworkConnection) -> None:
+        """See `PeerConnector`."""
+        if LINK_RESUMPTION not in network.peer.capabilities:  # what comes again is known when it is stored
+            stored = asyncio.Event()
+            self._memory(network).when_stored(stored.set)
+            await stored.wait()
+        await super().attach_links(network)
+
     def lose(self, failure: NetworkFailure) -> None:
         """See `ConnectionOwner`."""
         agent, self._agent = self._agent, None
@@ -380,6 +411,8 @@ class IncomingBrokerLink(BrokerLink):
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.reason is Reason.FULL:
             target = self.definition.target or "the node of a message"
-            self.drop(f"no room in {target!r}: {refusal.description}")
+            drop = partial(self.drop, f"no room in {target!r}: {refusal.description}")
+            if self._pulling is not None:  # what is not accepted on this connection would come again on the next one
+                self._pulling.when_settled(drop)
         else:
             self._loop.call_soon(self.fail, refusal.description)

@@ -104,7 +104,7 @@ class LocalSource:
     def remove(self) -> None:
         """Delete the queue of the link's own, with what is left in it; for a link that is deleted."""
         queue = self._operations.registry.queue(self.own_queue)
-        if queue is not None and self._is_own(queue):
+        if queue is not None and self.owns(queue):
             self._operations.delete_owned(self._definition.principal, queue)
 
     def _consume(self, queue: Queue, holder: Consumer | None) -> ConsumeGrant:
@@ -115,7 +115,8 @@ class LocalSource:
             raise NodeUnusable(f"queue {queue.name!r} is for browsing only")
         return self._operations.consume(self._definition.principal, queue)
 
-    def _is_own(self, queue: Queue) -> bool:
+    def owns(self, queue: Queue) -> bool:
+        """A queue is the link's own."""
         return queue.settings.arguments.get(LINK_QUEUE) == self._definition.name
 
     def _open_own_queue(self, exchange: Exchange, holder: Consumer | None) -> ConsumeGrant:
@@ -123,7 +124,7 @@ class LocalSource:
         spec, _ = binding_from_filters(filters_of(definition), exchange.kind)
         try:
             if (queue := operations.registry.queue(name)) is not None:
-                if not self._is_own(queue):
+                if not self.owns(queue):
                     raise NodeUnusable(f"queue {name!r} exists, and is not that of the link")
                 if exchange.binding(queue, spec.key) is None:
                     operations.bind(definition.principal, exchange, queue, spec)

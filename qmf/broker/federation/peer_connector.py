@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable, Mapping
 
@@ -45,12 +46,14 @@ class LinkServices:
         container: container id of the broker: other brokers know it by that.
         backoff: waits between attempts.
         clock: the time of day.
+        run: is another one whenever the broker starts.
     """
 
     operations: Operations
     container: str
     backoff: Backoff = LINK_BACKOFF
     clock: Callable[[], float] = time.time
+    run: str = attrs.field(factory=lambda: secrets.token_hex(8))
 
 
 class PeerConnector(abc.ABC):

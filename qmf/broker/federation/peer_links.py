@@ -42,6 +42,7 @@ class BrokerLink(PeerConnector, LinkOwner):
     Attributes:
         definition: what was asked for.
         unforwarded: messages that it did not forward.
+        count_in_doubt: see `PeerRoute`.
         nodes: of this broker, that it needs; known after `check`.
         lag: how far it is behind.
     """
@@ -69,6 +70,7 @@ class BrokerLink(PeerConnector, LinkOwner):
         )
         self.definition = definition
         self.unforwarded = UnforwardedMessages(who)
+        self.count_in_doubt = 0
         self.nodes: tuple[Node, ...] = ()
         #: While a link is asked for: done when the other broker has answered.
         self._answer: asyncio.Future[None] | None = None

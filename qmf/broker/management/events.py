@@ -95,6 +95,14 @@ class EventPublisher(BrokerObserver):
             )
         )
 
+    def on_messages_in_doubt(self, route: str, peer: str, count: int, reason: str) -> None:
+        """See `BrokerObserver`."""
+        # Imported here, so that a broker without routes does not load it.
+        from qmf.models.federation.agent import MessagesInDoubt
+
+        self._agent.register(MessagesInDoubt)
+        self._raise(MessagesInDoubt(name=sstr(route), peer=lstr(peer), count=count, reason=lstr(reason)))
+
     def on_disconnected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         if client.info.bridge:

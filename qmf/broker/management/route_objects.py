@@ -46,6 +46,7 @@ class ManagedRoute(model.Route, SampledObject):
         self.transfers.set(route.transfers)
         self.rate, self.credit = route.measure_rate(), route.credit
         self.unforwarded.set(route.count_unforwarded)
+        self.inDoubt.set(route.count_in_doubt)
         measure = route.measure()
         self.measured, self.backlog = measure.waiting is not None, measure.waiting or 0
         self.behind = round(measure.behind * _NS)

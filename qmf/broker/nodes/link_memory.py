@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 log = logging.getLogger("qmf.broker")
@@ -59,6 +59,8 @@ class LinkMemory(Generic[_Waiting]):
         self._accepted: dict[int, bool] = dict.fromkeys(accepted, True)
         #: Those of `storing` that the keeper has.
         self._kept: set[int] = set()
+        #: Called when nothing is on the way to the disk any more.
+        self._waiting: list[Callable[[], None]] = []
 
     def __contains__(self, tag: int) -> bool:
         return tag in self._accepted
@@ -81,14 +83,26 @@ class LinkMemory(Generic[_Waiting]):
 
     def accept(self, tag: int) -> None:
         """A message is accepted."""
-        self.storing.pop(tag, None)
         self._accepted[tag] = tag in self._kept
-        self._kept.discard(tag)
+        self._end(tag)
 
     def refuse(self, tag: int) -> None:
         """A message is not accepted, or could not be stored."""
-        self.storing.pop(tag, None)
+        self._end(tag)
+
+    def when_stored(self, callback: Callable[[], None]) -> None:
+        """Call something once, when nothing is on the way to the disk: now, or later."""
+        if self.storing:
+            self._waiting.append(callback)
+        else:
+            callback()
+
+    def _end(self, tag: int) -> None:
         self._kept.discard(tag)
+        if self.storing.pop(tag, None) is not None and not self.storing:
+            waiting, self._waiting = self._waiting, []
+            for callback in waiting:
+                callback()
 
     def confirm(self, tag: int) -> None:
         """The sender knows the outcome of a message, and does not send it again."""

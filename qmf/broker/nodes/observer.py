@@ -145,6 +145,16 @@ class BrokerObserver:
     def on_route_deleted(self, route: PeerRoute) -> None:
         """Such a link or bridge is about to be deleted."""
 
+    def on_messages_in_doubt(self, route: str, peer: str, count: int, reason: str) -> None:
+        """It is not known whether another broker has messages.
+
+        Args:
+            route: name of what has sent them: a link, a bridge, or the transmission queue of a relay.
+            peer: which broker.
+            count: number of messages.
+            reason: why, and what becomes of them, for people.
+        """
+
     def on_queue_link_declared(self, link: NodeLink) -> None:
         """A link within the broker was created."""
 

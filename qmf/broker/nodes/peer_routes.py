@@ -93,5 +93,9 @@ class PeerRoute(ObservedState, Hashable, Protocol):
     def count_unforwarded(self) -> int:
         """Messages that it has not forwarded, since they would go in a circle."""
 
+    @property
+    def count_in_doubt(self) -> int:
+        """Messages that it has sent again, or put back, though the other broker may have had them."""
+
     def measure(self) -> RouteMeasure:
         """How far it is behind; of a source at the other broker, as that has answered to the last call."""

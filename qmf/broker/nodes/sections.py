@@ -12,7 +12,7 @@ from qmf.errors import DecodeError
 MESSAGE_ANNOTATIONS, APPLICATION_PROPERTIES = 0x72, 0x74
 _HEAD = b"\x00\x53"
 #: Beginnings of headers: of each, of those in a short list, and of one without fields.
-_HEADER, _USUAL_HEADER, _EMPTY_HEADER = b"\x00\x53\x70", b"\x00\x53\x70\xc0", b"\x00\x53\x70\x45"
+HEADER, _USUAL_HEADER, _EMPTY_HEADER = b"\x00\x53\x70", b"\x00\x53\x70\xc0", b"\x00\x53\x70\x45"
 #: Beginnings of the sections behind the message annotations.
 _BEHIND_ANNOTATIONS = frozenset(_HEAD + bytes((section,)) for section in range(MESSAGE_ANNOTATIONS + 1, 0x79))
 _MAP8, _MAP32 = b"\xc1", b"\xd1"
@@ -66,7 +66,7 @@ def end_of_header(data: bytes) -> int:
     """Where the sections behind the header begin; -1 if the header is written in a rare form, or cut off."""
     if data[:4] == _USUAL_HEADER and len(data) > 4:
         return 5 + data[4]
-    if not data.startswith(_HEADER):
+    if not data.startswith(HEADER):
         return 0
     return 4 if data.startswith(_EMPTY_HEADER) else -1
 
@@ -80,16 +80,26 @@ def place_for_annotations(data: bytes) -> int:
 
 
 def read_annotation(data: bytes, name: str) -> object:
-    """A message annotation, or None; binary that is UTF-8 comes as text.
+    """A message annotation, or None; see `read_value`."""
+    return read_value(data, MESSAGE_ANNOTATIONS, name)
+
+
+def read_value(data: bytes, section: int, name: str) -> object:
+    """A value of a map, or None; binary that is UTF-8 comes as text.
+
+    Args:
+        data: the encoded message.
+        section: `MESSAGE_ANNOTATIONS` or `APPLICATION_PROPERTIES`.
+        name: key of the value.
 
     Raises:
         DecodeError: the message is malformed.
     """
     descriptor, value = _descriptor(data, 0)
-    while descriptor < MESSAGE_ANNOTATIONS:
+    while descriptor < section:
         _, start = amqp10.decode(data, value)
         descriptor, value = _descriptor(data, start)
-    if descriptor != MESSAGE_ANNOTATIONS:
+    if descriptor != section:
         return None
     pair = _pairs(data, value)[0].get(name)
     return None if pair is None else amqp10.decode(pair, amqp10.decode(pair)[1], text=True)[0]

@@ -64,6 +64,11 @@ class RelayDefinition:
     properties: Mapping[str, object] = attrs.field(repr=False)
 
     @property
+    def who(self) -> str:
+        """What it is, for the log."""
+        return f"relay to domain {self.name}"
+
+    @property
     def waits(self) -> bool:
         """Nothing is forwarded: messages wait until the other broker takes them from the transmission queue."""
         return not self.domain and not self.srv

@@ -197,6 +197,8 @@ class Relay:
         """It is deleted: messages stay in the transmission queue. Returns what closes the connection."""
         if self._link is not None:
             self._link.remove()
+        elif self._suspended is not None and self._suspended.unsettled:
+            self._suspended.give_up(self._services.operations.registry, self.definition.who, TransferLink.DELETED)
         return self.close()
 
     async def close(self) -> None:

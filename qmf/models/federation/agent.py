@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from qmf.agent import Attribute, CounterAttribute, ManagedObject
-from qmf.schema import ClassSchema
+import attrs
+
+from qmf.agent import Attribute, CounterAttribute, Event, ManagedObject
+from qmf.schema import ClassSchema, EventSchema
 
 from . import schema
 
@@ -35,6 +37,7 @@ class Route(ManagedObject):
     rate = Attribute[float]()
     credit = Attribute[int]()
     unforwarded = CounterAttribute()
+    inDoubt = CounterAttribute()
     measured = Attribute[bool]()
     backlog = Attribute[int]()
     behind = Attribute[int]()
@@ -67,4 +70,14 @@ class Route(ManagedObject):
         )
 
 
-__all__ = ["Route"]
+@attrs.frozen(kw_only=True)
+class MessagesInDoubt(Event):
+    _qmf_schema_: ClassVar[EventSchema] = schema.MESSAGES_IN_DOUBT
+
+    name: str
+    peer: str
+    count: int
+    reason: str
+
+
+__all__ = ["MessagesInDoubt", "Route"]

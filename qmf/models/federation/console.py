@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from qmf.console.typed import Attribute, TypedObject
-from qmf.schema import ClassSchema
+import attrs
+
+from qmf.console.typed import Attribute, TypedEvent, TypedObject
+from qmf.schema import ClassSchema, EventSchema
 
 from . import schema
 
@@ -35,9 +37,20 @@ class Route(TypedObject):
     rate = Attribute[float]()
     credit = Attribute[int]()
     unforwarded = Attribute[int]()
+    inDoubt = Attribute[int]()
     measured = Attribute[bool]()
     backlog = Attribute[int]()
     behind = Attribute[int]()
 
 
-__all__ = ["Route"]
+@attrs.frozen(kw_only=True)
+class MessagesInDoubt(TypedEvent):
+    _qmf_schema_: ClassVar[EventSchema] = schema.MESSAGES_IN_DOUBT
+
+    name: str
+    peer: str
+    count: int
+    reason: str
+
+
+__all__ = ["MessagesInDoubt", "Route"]

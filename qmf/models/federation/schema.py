@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from qmf.schema import TYPES, Access, ClassSchema, Property, Schema, Statistic
+from qmf.schema import TYPES, Access, Argument, ClassSchema, EventSchema, Property, Schema, Severity, Statistic
 
 PACKAGE = "qmf.federation"
 
 ROUTE = ClassSchema(
     package=PACKAGE,
     name="Route",
-    hash=UUID("729feeb3-e1e9-e9c8-63d1-51baf7213a85"),
+    hash=UUID("13e3aec3-48f3-11e1-2ea5-baae1ac5067c"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Name of the link or the bridge", index=True),
         Property(name="kind", type=TYPES["sstr"], access=Access.RC, desc="What it is: incoming, outgoing or bridge"),
@@ -94,6 +94,15 @@ ROUTE = ClassSchema(
             desc="Messages that it has not forwarded, since they would go in a circle",
         ),
         Statistic(
+            name="inDoubt",
+            type=TYPES["count64"],
+            unit="message",
+            desc=(
+                "Messages that it has sent again, or put back into their queue, though the other broker "
+                "may have had them"
+            ),
+        ),
+        Statistic(
             name="measured",
             type=TYPES["bool"],
             desc=(
@@ -120,10 +129,29 @@ ROUTE = ClassSchema(
     ),
 )
 
+MESSAGES_IN_DOUBT = EventSchema(
+    package=PACKAGE,
+    name="messagesInDoubt",
+    severity=Severity.WARN,
+    hash=UUID("648a9cc9-8014-7113-cc3b-d76d7747e600"),
+    arguments=(
+        Argument(
+            name="name",
+            type=TYPES["sstr"],
+            desc="Name of the link or the bridge, or of the transmission queue of a relay",
+        ),
+        Argument(name="peer", type=TYPES["lstr"], desc="Id of the other broker"),
+        Argument(name="count", type=TYPES["uint32"], desc="Number of messages"),
+        Argument(name="reason", type=TYPES["lstr"], desc="Why that is not known, and what becomes of the messages"),
+    ),
+    desc="It is not known whether another broker has messages that were sent to it",
+)
+
 SCHEMA = Schema(
     package=PACKAGE,
     classes=(ROUTE,),
+    events=(MESSAGES_IN_DOUBT,),
     desc=("What goes between a broker and others: how each route is, what it has transferred, and what waits for it"),
 )
 
-__all__ = ["ROUTE", "SCHEMA"]
+__all__ = ["MESSAGES_IN_DOUBT", "ROUTE", "SCHEMA"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import attrs
@@ -15,7 +16,9 @@ from support.frame_cutter import Cut, FrameCutter, Performative
 from support.managed_brokers import unique
 from support.waiting import until
 
+from qmf.broker.federation.duplicate_ids import DUPLICATE_ID
 from qmf.broker.federation.link_status import PeerLinkState
+from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.operations.principal import BROKER
 from qmf.messaging import aio
 
@@ -138,6 +141,43 @@ async def test_a_message_that_is_sent_again_has_its_id(name: str) -> None:
                 found = [await receiver.fetch(timeout=10) for _ in range(2)]
                 await session.acknowledge()
             assert [(message.content, message.id) for message in found] == [("one", id)] * 2
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["stored", "in memory"])
+async def test_a_message_of_a_durable_link_whose_acceptance_is_lost(name: str, stored: bool, tmp_path: Path) -> None:
+    """Artemis knows it by its duplicate id, and the embedded broker resumes the link; others have it twice."""
+    async with peer(name) as other, FederatedBroker(port=0, data_dir=tmp_path / "here") as here:
+        wanted = read_node_declaration(("queue",), {"durable": True}, limits=here.registry.limits)
+        here.operations.create(BROKER, "here", wanted)
+        with FrameCutter(other.url) as proxy:
+            here.domain(proxy.url, durable=True)
+            link = unique("out")
+            here.link(OUT, "here", other.queue, name=link, durable=True)
+            await here.state(PeerLinkState.OPERATIONAL, link)
+            proxy.cut_at(Cut(Performative.DISPOSITION, to_broker=False, passed=False))
+            before = here.queue("here").counters.enqueues
+            await send(here, "here", "one", durable=stored, properties={"colour": "red"})
+            await until(lambda: proxy.cuts == 1 and not here.depth("here"), "it is sent again")
+            await send(here, "here", "two", durable=stored)
+            expected = ["one", "two"] if name in ("artemis", EMBEDDED) else ["one", "one", "two"]
+            assert await receive(other.url, other.queue, len(expected)) == expected
+            assert here.queue("here").counters.enqueues - before == 2
+            here.operations.forwarding.delete_link(BROKER, OUT, link)
+
+
+async def test_a_message_with_a_duplicate_id_of_its_publisher(name: str) -> None:
+    """Artemis drops the second one, which has the same id. Links leave it as it is."""
+    async with peer(name) as other, FederatedBroker(port=0, queues=["here"]) as here:
+        here.domain(other.url)
+        link = unique("out")
+        here.link(OUT, "here", other.queue, name=link, reliability="exactly-once")
+        id = unique("id")
+        for content in ("one", "two"):
+            await send(here, "here", content, properties={DUPLICATE_ID: id})
+        await send(here, "here", "three")
+        await until(lambda: not here.depth("here"), "all are accepted")
+        expected = ["one", "three"] if name == "artemis" else ["one", "two", "three"]
+        assert await receive(other.url, other.queue, len(expected)) == expected
 
 
 async def test_a_login_with_a_password(name: str) -> None:

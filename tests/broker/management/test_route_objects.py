@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from broker.federation.federated import send
 from broker.federation.routed import RoutedBroker
-from broker.management.managed import knows_agent
+from broker.management.managed import Raised, knows_agent
+from support.frame_cutter import Cut, FrameCutter, Performative
+from support.waiting import until
 
 from qmf.broker.operations.principal import BROKER
 from qmf.console.aio import Client
@@ -76,3 +79,32 @@ async def test_a_route_that_is_lost() -> None:
         found = await route_of(client, lambda item: item.behind > 0)
         assert (found.backlog, found.state, found.peer) == (2, "Waiting", "")
         assert found.lastError
+
+
+async def test_messages_in_doubt_are_counted_and_an_event() -> None:
+    async with (
+        RoutedBroker(queues=["q"], name="far") as far,
+        RoutedBroker(queues=["q"], name="third") as third,
+        RoutedBroker(queues=["q"]) as near,
+        Client(near.url, settle=0.0) as client,
+    ):
+        raised = Raised(client)
+        await knows_agent(client)
+        with FrameCutter(far.url) as proxy:
+            place = urlsplit(proxy.url)
+            forwarding = near.operations.forwarding
+            link = {"host": place.hostname, "port": place.port}
+            forwarding.create_route_link(BROKER, "link", link, strict=True)
+            ends = {"link": "link", "src": "q", "dest": "q", "srcIsQueue": True, "srcIsLocal": True}
+            route = {**ends, "reliability": "exactly-once"}
+            forwarding.create_bridge(BROKER, "route", route, strict=True)
+            await near.up("route")
+            proxy.cut_at(Cut(Performative.DISPOSITION, to_broker=False, passed=False))
+            proxy.redirect(third.url)  # for the next connection
+            await send(near, "q", "x")
+            found = await route_of(client, lambda item: item.inDoubt == 1)
+            assert found.name == "route"
+            await until(lambda: raised("messagesInDoubt"), "an event")
+        (event,) = raised("messagesInDoubt", peer="far", count=1)
+        assert event["name"] == "route"
+        assert str(event["reason"]).startswith("another broker answers, third; ")

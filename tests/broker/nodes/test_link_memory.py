@@ -61,6 +61,20 @@ def test_what_could_not_be_stored_was_not_accepted() -> None:
     assert (memory.storing, memory.accepted, memory.lasting) == ({}, [], False)
 
 
+def test_who_waits_until_nothing_is_on_the_way_to_the_disk() -> None:
+    memory: LinkMemory[str] = LinkMemory()
+    called: list[int] = []
+    memory.when_stored(lambda: called.append(0))
+    for tag in (1, 2):
+        memory.begin(tag, "end")
+        memory.when_stored(lambda tag=tag: called.append(tag))  # type: ignore[misc]
+    memory.accept(1)
+    memory.accept(1)
+    assert called == [0]
+    memory.refuse(2)
+    assert called == [0, 1, 2]
+
+
 def test_the_sender_lists_what_it_does_not_know() -> None:
     keeper = Keeper()
     keeper.kept = {(7, tag) for tag in (3, 4, 5)}

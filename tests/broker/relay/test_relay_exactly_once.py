@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from broker.federation.federated import receive, send
+from broker.federation.slow_store import SlowStore
 from broker.relay.relaying import DOMAIN, LETTERS, ORDERS, RelayingBroker, reason_in
 from support.frame_cutter import Cut, FrameCutter, Performative
 from support.waiting import until
@@ -155,6 +156,39 @@ async def test_a_deleted_relay_is_not_remembered_by_the_other_broker(tmp_path: P
         assert len(made.there.registry.memories) == 1
         made.here.operations.forwarding.delete_relay(BROKER, DOMAIN)
         await until(lambda: not len(made.there.registry.memories), "it is forgotten")
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["lost", "paused"])
+async def test_a_message_that_the_other_broker_may_have_is_a_dead_letter_of_a_deleted_relay(
+    paused: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with ends(tmp_path) as made:
+        made.proxy.cut_at(Cut(*FRAMES["its acceptance"], passed=False, refuse=True))
+        await send(made.here, ORDERS, "one", durable=True)
+        await made.state("Waiting")
+        await send(made.here, ORDERS, "two", durable=True)
+        if paused:
+            made.here.operations.forwarding.pause_relay(BROKER, DOMAIN)
+            await made.state("Paused")
+        made.here.operations.forwarding.delete_relay(BROKER, DOMAIN)
+        await until(lambda: list(made.here.queue(LETTERS).contents.waiting()), "it is a dead letter")
+        assert reason_in(made.here) == "it is not known whether the other broker has it: the relay was deleted"
+        assert caplog.text.count(" has them: 1; the relay was deleted; they are dead letters") == 1
+        made.proxy.refuse(False)
+        made.here.relay(domain="peer", durable=True)
+        await made.came("one", "two")  # the one that was accepted, and the one that was never sent
+        assert made.here.depth(LETTERS) == 1
+
+
+async def test_a_relay_that_is_deleted_waits_for_the_outcomes_of_what_it_has_sent(tmp_path: Path) -> None:
+    async with ends(tmp_path) as made:
+        slow = SlowStore(made.there)
+        await send(made.here, ORDERS, "one", durable=True)
+        await until(lambda: slow.waiting, "it is being stored")
+        made.here.operations.forwarding.delete_relay(BROKER, DOMAIN)
+        slow.let_go()
+        await made.came("one")
+        assert not made.here.depth(LETTERS)
 
 
 async def cut_again_and_again(folder: Path, cuts: int, seed: int) -> int:

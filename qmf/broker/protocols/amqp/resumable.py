@@ -83,11 +83,12 @@ class ResumableIncomingLink(RememberingIncomingLink):
         """Compare with what the client lists, unless the link is lasting: a client may have been restarted.
 
         Returns:
-            those of its unsettled messages that were accepted.
+            those of its unsettled messages that were accepted, and those that are on the way to the disk.
         """
+        memory = self.memory
         if not self.lasting:
-            self.memory.keep(listed.keys())
-        return dict.fromkeys(self.memory.accepted, Outcome.ACCEPTED)
+            memory.keep(listed.keys())
+        return {**dict.fromkeys(memory.storing), **dict.fromkeys(memory.accepted, Outcome.ACCEPTED)}
 
     def reattach(self, transport: AmqpTransport, link: Link, publisher: Publisher, origin: ClientInfo) -> None:
         """Receive on another link from now on, with the rights of its client."""
