@@ -25,7 +25,10 @@ SUITES = {
         "tests/examples/test_drain_and_spout.py",
     ],
     "console": ["tests/interop/test_brokers.py"],
-    "federation": ["tests/broker/federation/test_peer_nodes_brokers.py"],
+    "federation": [
+        "tests/broker/federation/test_peer_nodes_brokers.py",
+        "tests/broker/federation/test_peer_nodes_pages.py",
+    ],
     "web": ["tests/web/messages/test_messages_contract.py"],
 }
 BROKERS = ("embedded", "artemis", "rabbitmq", "qpidd")

@@ -47,6 +47,17 @@ def remote_target(definition: LinkDefinition, product: str) -> Terminus:
     return Terminus(target, capabilities=(_kind(definition),) if product == ARTEMIS else ())
 
 
+def remote_relay(product: str) -> Terminus:
+    """A target whose messages name their own nodes, at a broker.
+
+    Raises:
+        NodeUnusable: the broker has none.
+    """
+    if product == RABBITMQ:
+        raise NodeUnusable("RabbitMQ has no target whose messages name their own nodes")
+    return Terminus()
+
+
 def _kind(definition: LinkDefinition) -> str:
     """Of the node at the other broker: what the link says, or a queue unless the name is one of an exchange."""
     name = definition.source if definition.node == definition.target else definition.target

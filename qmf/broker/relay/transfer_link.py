@@ -8,6 +8,7 @@ from qmf.broker.federation.definitions import Domain
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.peer_connector import LinkServices
 from qmf.broker.federation.peer_links import KEPT_FOR
+from qmf.broker.federation.peer_nodes import remote_relay
 from qmf.broker.federation.sending_ends import SendingEnd, SendingTerms
 from qmf.broker.federation.sending_links import SendingLink, report_doubt
 from qmf.broker.nodes.addressed import with_sender
@@ -215,8 +216,8 @@ class TransferLink(SendingLink[TransferEnd]):
         self.nodes = (queue,)
         return self._operations.consume(self._relay.principal, queue), None
 
-    def _target(self, network: NetworkConnection) -> Terminus:  # noqa: ARG002  # each message names its own
-        return Terminus()
+    def _target(self, network: NetworkConnection) -> Terminus:
+        return remote_relay(network.peer.product)
 
     def _make_end(
         self,

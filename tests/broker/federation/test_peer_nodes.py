@@ -6,7 +6,7 @@ import pytest
 
 from qmf.broker.federation.definitions import LinkDefinition, read_link
 from qmf.broker.federation.local_nodes import NodeUnusable
-from qmf.broker.federation.peer_nodes import ARTEMIS, RABBITMQ, remote_source, remote_target
+from qmf.broker.federation.peer_nodes import ARTEMIS, RABBITMQ, remote_relay, remote_source, remote_target
 from qmf.broker.operations.peers import FederationError, LinkDirection
 from qmf.broker.operations.principal import BROKER
 from qmf.bus.engine.values import Durability, ExpiryPolicy
@@ -83,3 +83,9 @@ def test_other_brokers_know_what_a_name_is() -> None:
 def test_a_type_is_one_of_two() -> None:
     with pytest.raises(FederationError, match="peer_type: must be queue or topic, not 'exchange'"):
         incoming("q", peer_type="exchange")
+
+
+def test_a_relay_needs_a_target_whose_messages_name_their_nodes() -> None:
+    assert remote_relay(ARTEMIS).address is None
+    with pytest.raises(NodeUnusable, match="RabbitMQ has no target"):
+        remote_relay(RABBITMQ)

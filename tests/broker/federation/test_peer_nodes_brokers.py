@@ -11,6 +11,7 @@ import attrs
 import pytest
 from broker.federation.federated import IN, OUT, FederatedBroker, receive, send
 from broker.federation.routed import RoutedBroker
+from broker.relay.relaying import DOMAIN, RelayingBroker
 from support.brokers import EMBEDDED, NAMES, URLS
 from support.frame_cutter import Cut, FrameCutter, Performative
 from support.managed_brokers import unique
@@ -20,6 +21,7 @@ from qmf.broker.federation.duplicate_ids import DUPLICATE_ID
 from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.operations.principal import BROKER
+from qmf.broker.relay.options import RelayOptions
 from qmf.messaging import aio
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("name", NAMES)]
@@ -178,6 +180,20 @@ async def test_a_message_with_a_duplicate_id_of_its_publisher(name: str) -> None
         await until(lambda: not here.depth("here"), "all are accepted")
         expected = ["one", "three"] if name == "artemis" else ["one", "two", "three"]
         assert await receive(other.url, other.queue, len(expected)) == expected
+
+
+async def test_a_relay(name: str) -> None:
+    options = RelayOptions(enabled=True)
+    async with peer(name) as other, RelayingBroker(port=0, relay=options) as here:
+        here.domain(other.url)
+        relay = here.relay(domain="peer")
+        await send(here, f"{other.queue}@{DOMAIN}", "x", id=unique("id"))
+        if name == "rabbitmq":
+            await until(lambda: relay.state_name == "Failed", lambda: relay.reason)
+            assert relay.reason == "RabbitMQ has no target whose messages name their own nodes"
+            return
+        assert await receive(other.url, other.queue, 1) == ["x"]
+        await until(lambda: relay.forwarded == 1, "it is accepted")
 
 
 async def test_a_login_with_a_password(name: str) -> None:
