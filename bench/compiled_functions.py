@@ -255,7 +255,7 @@ def events() -> list[Pair]:
     raised = [
         Subscribe(rhost=f"h{i}", user="bob", qName=f"queue-{i}", dest="d", excl=False, args={}) for i in range(100)
     ]
-    items = [writer.item(event, number, 6) for number, event in enumerate(raised)]
+    items = [writer.item(writer.arguments(event), number, 6) for number, event in enumerate(raised)]
     checks = [
         (python_name(Subscribe, item.name), argument_check(item, "event")) for item in Subscribe._qmf_schema_.arguments
     ]

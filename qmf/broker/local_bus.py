@@ -208,7 +208,7 @@ class LocalBus(Bus):
         self._number += 1
         name = f"{self._name}_{binding.exchange}_{receiving_link_name(self._number)}"
         try:
-            settings, spec = self._registry.subscription_settings(), BindingSpec(key=binding.key)
+            settings, spec = self._registry.subscriptions.lasting, BindingSpec(key=binding.key)
             grant = self._operations.subscribe(self._principal, exchange, name, settings, spec)
         except NameInUse as error:
             raise LinkError(binding.exchange, "amqp:resource-locked", f"queue {name!r} exists") from error

@@ -94,6 +94,17 @@ class EventBuffer:
             self._waiting.append((kind, item, suppressed))
         return True
 
+    def suppress(self, kind: EventKind) -> bool:
+        """Count an event that is suppressed, which then need not be encoded; any thread.
+
+        Returns:
+            False if it is to be added.
+        """
+        if kind.window is None or not kind.window.is_full(now := self._clock.monotonic()):
+            return False
+        with self._lock:
+            return kind.window.is_full(now) and kind.window.admit(now) is None
+
     def next_batch(self) -> list[EventMessage]:
         """Remove the messages to send next; those that are sent again come first, unchanged."""
         with self._lock:

@@ -95,6 +95,10 @@ class EventQueue:
         assert event.class_key is not None
         self.put_item(self.kind(event.class_key, event.severity), event)
 
+    def suppress(self, kind: EventKind) -> bool:
+        """See `EventBuffer.suppress`."""
+        return self._buffer.suppress(kind)
+
     def put_item(self, kind: EventKind, item: Item) -> None:
         """Add an event of a kind; any thread. The oldest one is dropped when the buffer is full."""
         # Once the task is woken, and until it starts to send, it need not be woken again.

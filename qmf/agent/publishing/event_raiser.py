@@ -39,19 +39,18 @@ class EventWriter:
         self._encoder = EventEncoder(schema.key, columns)
         self.arguments: Callable[[Event], list[Any]] = _make_arguments(cls)
 
-    def item(self, event: Event, timestamp: int, severity: int) -> bytes:
+    def item(self, arguments: list[Any], timestamp: int, severity: int) -> bytes:
         """An event as an item of a message's list.
 
         Args:
-            event: of the class.
+            arguments: its values in order.
             timestamp: nanoseconds since 1970.
             severity: 0 to 7.
 
         Raises:
-            ConstraintError: a value does not fit its argument.
             EncodeError: a value cannot be encoded.
         """
-        return self._encoder.event(self.arguments(event), timestamp, severity)
+        return self._encoder.event(arguments, timestamp, severity)
 
 
 class EventRaiser:
@@ -81,10 +80,13 @@ class EventRaiser:
         # True and 1.0 would be found as 1.
         found = self._kinds.get((cls, severity)) if severity is None or type(severity) in _LEVELS else None
         kind = found or self._learn(cls, severity)
+        arguments = None if self._plain else self._writers[cls].arguments(event)
+        if self._publish and self._queue.suppress(kind):
+            return
         time = self._clock.time_ns()
         item: Item | None
         try:
-            item = None if self._plain else self._writers[cls].item(event, time, kind.severity)
+            item = None if arguments is None else self._writers[cls].item(arguments, time, kind.severity)
         except EncodeError:
             item = None  # a bug: the queue counts it when it cannot encode the event either
         if item is None:

@@ -58,6 +58,10 @@ class RateWindow:
         self._count = 0
         self._suppressed = 0
 
+    def is_full(self, now: float) -> bool:
+        """Whether an event would be suppressed; any thread, as a hint."""
+        return self._count >= self._limit.count and now - self._begin < self._limit.seconds
+
     def admit(self, now: float) -> int | None:
         """Decide about one event; see `EventRateLimiter.admit`."""
         suppressed = 0

@@ -60,12 +60,14 @@ class EventPublisher(BrokerObserver):
         self._agent = agent
         self._registry = registry
         self._listening = listening
+        #: Names and users of the connections that there are, as events have them.
+        self._known: dict[BrokerClient, tuple[str, str]] = {}
 
     def on_connected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         if client.info.bridge:  # that of its link is reported
             return
-        rhost, user = self._connection_and_user(client)
+        rhost, user = self._known[client] = self._connection_and_user(client)
         if client.info.domain:
             self._raise(model.BrokerLinkUp(rhost=rhost))
             return
@@ -108,6 +110,7 @@ class EventPublisher(BrokerObserver):
         if client.info.bridge:
             return
         rhost, user = self._connection_and_user(client)
+        self._known.pop(client, None)
         if client.info.domain:
             self._raise(model.BrokerLinkDown(rhost=rhost))
             return
@@ -227,6 +230,8 @@ class EventPublisher(BrokerObserver):
             self._raise(model.ExchangeDeclare(exName=sstr(node.name), exType=node.kind, **common))
 
     def _connection_and_user(self, client: BrokerClient) -> tuple[str, str]:
+        if (known := self._known.get(client)) is not None:
+            return known
         info = client.info
         return connection_address(info.local or self._listening, info.address), sstr(info.user)
 

@@ -35,6 +35,8 @@ def simple_map(values: Mapping[str, object]) -> dict[str, object]:
 
 def clip(text: str, limit: int) -> str:
     """Text that fits into `limit` bytes of UTF-8."""
+    if len(text) <= limit and text.isascii():
+        return text
     return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
 
 

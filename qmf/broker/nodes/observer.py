@@ -187,9 +187,12 @@ class BrokerObservers(BrokerObserver):
     """Several observers, notified one after the other."""
 
     def __init__(self, *observers: BrokerObserver) -> None:
-        for name in vars(BrokerObserver):
+        for name, does_nothing in vars(BrokerObserver).items():
             if name.startswith("on_"):
-                setattr(self, name, partial(_notify, [getattr(observer, name) for observer in observers]))
+                methods = [getattr(observer, name) for observer in observers]
+                methods = [method for method in methods if getattr(method, "__func__", None) is not does_nothing]
+                if methods:
+                    setattr(self, name, methods[0] if len(methods) == 1 else partial(_notify, methods))
 
 
 def _notify(methods: Iterable[Callable[..., None]], *args: object) -> None:

@@ -35,12 +35,12 @@ from qmf.broker.nodes.relay_addresses import RelayTable
 from qmf.broker.nodes.router import Node, Router
 from qmf.broker.nodes.selectors import SelectorError, compile_selector
 from qmf.broker.nodes.settings import (
-    SUBSCRIPTION_LIMITS,
     ExchangeSettings,
     OverflowPolicy,
     QueueLimits,
     QueueSettings,
 )
+from qmf.broker.nodes.subscription_settings import SubscriptionSettings
 from qmf.broker.nodes.timers import CallLater
 from qmf.broker.nodes.topics import Topics
 
@@ -93,6 +93,7 @@ class NodeRegistry(Router):
         memories: of lasting links, on which messages come.
         timestamps: messages that come get the time as an annotation.
         topics: the topics and policies.
+        subscriptions: settings of the queues of subscriptions.
         relay: the domains of other brokers to which messages are relayed; None for none.
         agents: users whose messages may name other users: transfer agents of other brokers.
     """
@@ -134,7 +135,7 @@ class NodeRegistry(Router):
         self.topics = Topics(self)
         self.limits = limits or QueueLimits()
         self.depth = None if total_limits is None else Depth(total_limits)
-        self._subscription_limits = _subscription_limits(self.limits)
+        self.subscriptions = SubscriptionSettings(self.limits)
         self._call_later = call_later
         self._lifetimes = Lifetimes(self.delete_queue, call_later)
         self._exchanges = {name: kind(name) for name, kind in PREDECLARED_EXCHANGES}
@@ -232,16 +233,6 @@ class NodeRegistry(Router):
         if declaration.exchange is None:
             return self.declare_queue(name, declaration.queue, client=client)
         return self._declare_exchange(name, declaration.exchange, client)
-
-    def subscription_settings(self, *, auto_delete: bool = False) -> QueueSettings:
-        """Settings of the queue of a subscription, which drops its oldest messages when it is full."""
-        return QueueSettings(
-            exclusive=True,
-            auto_delete=auto_delete,
-            limits=self._subscription_limits,
-            overflow=OverflowPolicy.RING,
-            keeps_large=True,
-        )
 
     def declare_queue(
         self, name: str, settings: QueueSettings | None = None, *, client: BrokerClient | None = None
@@ -490,12 +481,3 @@ class _Alternate:
 
     def reroute(self, message: Message) -> bool:
         return self.registry.send_to_alternate(self.exchange, message)
-
-
-def _subscription_limits(limits: QueueLimits) -> QueueLimits:
-    """The limits of queues of subscriptions: their own, where the broker has the usual ones."""
-    usual = QueueLimits()
-    return QueueLimits(
-        SUBSCRIPTION_LIMITS.count if limits.count == usual.count else limits.count,
-        SUBSCRIPTION_LIMITS.size if limits.size == usual.size else limits.size,
-    )

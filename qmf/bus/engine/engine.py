@@ -54,7 +54,9 @@ MAX_OUTPUT = 256 * 1024
 
 _DELIVERY = proton.Event.DELIVERY.number
 _LINK_FLOW = proton.Event.LINK_FLOW.number
-_wrap: Callable[[Any], proton.Event] = proton.Event.wrap
+_LINK_DETACH = proton.Event.LINK_REMOTE_DETACH.number
+_link: Callable[[Any], proton.Link] = proton.Link.wrap
+_session: Callable[[Any], proton.Session] = proton.Session.wrap
 _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 
 
@@ -114,7 +116,8 @@ class Engine:
         self._connection.collect(self._collector)
         configure(self._connection, self._transport, settings)
         self._transport.bind(self._connection)
-        self._handlers: dict[int, Callable[[proton.Event], None]] = {
+        #: Called with proton's C objects: its Python objects for events make those of all that an event may be about.
+        self._handlers: dict[int, Callable[[Any], None]] = {
             proton.Event.CONNECTION_REMOTE_OPEN.number: self._on_open,
             proton.Event.CONNECTION_REMOTE_CLOSE.number: self._on_close,
             proton.Event.SESSION_REMOTE_OPEN.number: self._on_begin,
@@ -420,7 +423,7 @@ class Engine:
                         if flow and (link := links.get(lib.pn_event_link(event))) is not None:
                             self.links.on_flow(link)
                     elif (handler := self._handlers.get(number)) is not None:
-                        handler(_wrap(event))
+                        handler(event)
                 except PROTON_DECODE_ERRORS as error:
                     self.fail("amqp:decode-error", str(error))
             lib.pn_collector_pop(collector)
@@ -431,7 +434,7 @@ class Engine:
             self._failed = self.ending = True
             self.events.append(ConnectionFailed(condition, description, authentication))
 
-    def _on_failure(self, _event: proton.Event) -> None:
+    def _on_failure(self, _event: Any) -> None:
         condition = self._transport.condition
         name, description = (
             (condition.name, condition.description or "") if condition else ("amqp:connection:framing-error", "")
@@ -443,7 +446,7 @@ class Engine:
         connection = self._connection
         connection.properties = {**(connection.properties or {}), proton.symbol(name): value}
 
-    def _on_open(self, _event: proton.Event) -> None:
+    def _on_open(self, _event: Any) -> None:
         if not self.settings.server:
             return
         connection = self._connection
@@ -460,14 +463,13 @@ class Engine:
             connection.open()
             connection.close()
 
-    def _on_close(self, _event: proton.Event) -> None:
+    def _on_close(self, _event: Any) -> None:
         self._peer_closed = self.ending = True
         self.events.append(ConnectionClosed(*error_of(self._connection)))
         self.close()
 
-    def _on_begin(self, event: proton.Event) -> None:
-        session = event.session
-        assert session is not None
+    def _on_begin(self, event: Any) -> None:
+        session = _session(lib.pn_event_session(event))
         self._begun = session._impl
         if session.state & proton.Endpoint.LOCAL_UNINIT:
             if reason := self.sessions.on_begin(session):
@@ -478,21 +480,19 @@ class Engine:
             self._open_reported = True
             self.events.append(read_open(self._connection))
 
-    def _on_end(self, event: proton.Event) -> None:
-        session = event.session
-        assert session is not None
+    def _on_end(self, event: Any) -> None:
+        session = _session(lib.pn_event_session(event))
         condition, description = error_of(session)
         self._channels = {channel: each for channel, each in self._channels.items() if each != session._impl}
         self.links.on_end(session, condition, description)
         self.sessions.on_end(session, condition, description)
 
-    def _on_attach(self, event: proton.Event) -> None:
-        assert event.link is not None
-        self.links.on_attach(event.link)
+    def _on_attach(self, event: Any) -> None:
+        self.links.on_attach(_link(lib.pn_event_link(event)))
 
-    def _on_detach(self, event: proton.Event) -> None:
-        assert event.link is not None
-        self.links.on_detach(event.link, closed=event.type != proton.Event.LINK_REMOTE_DETACH)
+    def _on_detach(self, event: Any) -> None:
+        closed = lib.pn_event_type(event) != _LINK_DETACH
+        self.links.on_detach(_link(lib.pn_event_link(event)), closed=closed)
 
 
 def _admit(_: ConnectionOpened) -> ConnectionRefusal | None:

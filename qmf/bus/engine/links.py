@@ -128,8 +128,8 @@ class Links:
         raw = link.raw
         write_terminus(raw.source, source)
         write_terminus(raw.target, target)
-        raw.snd_settle_mode = raw.remote_snd_settle_mode
-        raw.rcv_settle_mode = raw.remote_rcv_settle_mode
+        lib.pn_link_set_snd_settle_mode(link.impl, lib.pn_link_remote_snd_settle_mode(link.impl))
+        lib.pn_link_set_rcv_settle_mode(link.impl, lib.pn_link_remote_rcv_settle_mode(link.impl))
         if not link.is_sender:
             raw.max_message_size = self._max_message
         write_properties(raw, {}, resumption)
@@ -225,9 +225,10 @@ class Links:
 
     def on_attach(self, raw: proton.Link) -> None:
         """The peer asks for a link, or grants one."""
-        if raw.session.state & proton.Endpoint.LOCAL_CLOSED:
+        impl = raw._impl
+        if lib.pn_session_state(lib.pn_link_session(impl)) & proton.Endpoint.LOCAL_CLOSED:
             return  # sent before the peer knew that its session is ended
-        known = self.by_impl.get(raw._impl)
+        known = self.by_impl.get(impl)
         link = known or self._add(raw)
         link.source = read_terminus(raw.remote_source)
         link.target = read_terminus(raw.remote_target)

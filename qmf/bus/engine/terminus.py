@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import proton
+from cproton import lib
 
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 
@@ -20,19 +21,22 @@ def read_terminus(terminus: proton.Terminus) -> Terminus | None:
     Raises:
         PROTON_DECODE_ERRORS: it is malformed.
     """
-    if terminus.type == proton.Terminus.UNSPECIFIED:
+    # Called on the C object: most fields are absent, and proton's Python objects would be made for each.
+    impl = terminus._impl
+    kind = lib.pn_terminus_get_type(impl)
+    if kind == proton.Terminus.UNSPECIFIED:
         return None
     return Terminus(
         address=terminus.address,
-        dynamic=bool(terminus.dynamic),
-        filters=tuple(_filters(terminus.filter)),
-        browse=terminus.distribution_mode == proton.Terminus.DIST_MODE_COPY,
-        coordinator=terminus.type == proton.Terminus.COORDINATOR,
-        capabilities=tuple(_symbols(terminus.capabilities)),
-        properties=dict(_properties(terminus.properties)),
-        durability=Durability(terminus.durability),
-        expiry=_EXPIRY_POLICIES[terminus.expiry_policy],
-        timeout=terminus.timeout,
+        dynamic=bool(lib.pn_terminus_is_dynamic(impl)),
+        filters=tuple(_filters(lib.pn_terminus_filter(impl))),
+        browse=lib.pn_terminus_get_distribution_mode(impl) == proton.Terminus.DIST_MODE_COPY,
+        coordinator=kind == proton.Terminus.COORDINATOR,
+        capabilities=tuple(_symbols(lib.pn_terminus_capabilities(impl))),
+        properties=dict(_properties(lib.pn_terminus_properties(impl))),
+        durability=Durability(lib.pn_terminus_get_durability(impl)),
+        expiry=_EXPIRY_POLICIES[lib.pn_terminus_get_expiry_policy(impl)],
+        timeout=lib.pn_terminus_get_timeout(impl),
     )
 
 
@@ -45,12 +49,16 @@ def write_terminus(terminus: proton.Terminus, value: Terminus | None) -> None:
         terminus.type = proton.Terminus.COORDINATOR
     if value.address is not None:
         terminus.address = value.address
-    terminus.dynamic = value.dynamic
+    impl = terminus._impl
+    if value.dynamic:
+        lib.pn_terminus_set_dynamic(impl, True)
     if value.browse:
-        terminus.distribution_mode = proton.Terminus.DIST_MODE_COPY
-    terminus.durability = int(value.durability)
-    terminus.expiry_policy = _EXPIRY_NUMBERS[value.expiry]
-    terminus.timeout = value.timeout
+        lib.pn_terminus_set_distribution_mode(impl, proton.Terminus.DIST_MODE_COPY)
+    if value.durability:
+        lib.pn_terminus_set_durability(impl, int(value.durability))
+    lib.pn_terminus_set_expiry_policy(impl, _EXPIRY_NUMBERS[value.expiry])
+    if value.timeout:
+        lib.pn_terminus_set_timeout(impl, value.timeout)
     if value.properties:
         terminus.properties.put_object({proton.symbol(name): _plain(item) for name, item in value.properties.items()})
     if value.capabilities:
@@ -72,13 +80,13 @@ _EXPIRY_POLICIES = {
 _EXPIRY_NUMBERS = {policy: number for number, policy in _EXPIRY_POLICIES.items()}
 
 
-def _object(data: proton.Data) -> Any:
-    """The value of a field; None if it is absent."""
-    data.rewind()
-    return None if data.next() is None else data.get_object()
+def _object(data: Any) -> Any:
+    """The value of a field, a C object; None if it is absent."""
+    lib.pn_data_rewind(data)
+    return proton.Data(data).get_object() if lib.pn_data_next(data) else None
 
 
-def _symbols(data: proton.Data) -> Iterator[str]:
+def _symbols(data: Any) -> Iterator[str]:
     """A field with one symbol, or an array of them."""
     found = _object(data)
     if isinstance(found, str):
@@ -96,7 +104,7 @@ _LIFETIME_CODES = {
 }
 
 
-def _properties(data: proton.Data) -> Iterator[tuple[str, object]]:
+def _properties(data: Any) -> Iterator[tuple[str, object]]:
     found = _object(data)
     if found is None:
         return
@@ -126,7 +134,7 @@ def _to_described(entry: Filter) -> proton.Described:
     )
 
 
-def _filters(data: proton.Data) -> Iterator[Filter]:
+def _filters(data: Any) -> Iterator[Filter]:
     entries = _object(data)
     if entries is None:
         return

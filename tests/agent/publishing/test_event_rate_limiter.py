@@ -11,8 +11,9 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, EventLimit, ObjectId
+from qmf.agent.publishing.event_raiser import EventWriter
 from qmf.agent.publishing.event_rate_limiter import EventRateLimiter
-from qmf.errors import CallerError
+from qmf.errors import CallerError, ConstraintError
 from qmf.protocol import Envelope, EventsIndication
 from qmf.testing import ManualClock
 
@@ -74,6 +75,22 @@ async def test_the_next_event_has_the_number_of_suppressed_ones(
         assert (agent.statistics.events_suppressed, agent.statistics.events_dropped) == (7, 0)
     assert len([record for record in caplog.records if "too many events" in record.getMessage()]) == 1
     assert "7 events org.example.stock:shelfSpill" in caplog.text
+
+
+async def test_suppressed_events_are_checked_and_not_encoded(
+    bus: FakeBus, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Agent(bus, vendor="v", product="p", clock=clock, event_limit=EventLimit(1, 5)) as agent:
+        agent.raise_event(spill(0))
+        encoded: list[int] = []
+        monkeypatch.setattr(EventWriter, "item", lambda *_: encoded.append(1))
+        agent.raise_event(spill(1))
+        with pytest.raises(ConstraintError):
+            agent.raise_event(spill(-1))
+        assert (encoded, agent.statistics.events_suppressed) == ([], 1)
+        clock.now += 5 * 10**9
+        agent.raise_event(spill(2))
+        assert encoded == [1]
 
 
 async def test_the_default_lets_a_thousand_pass(agent: Agent, bus: FakeBus) -> None:

@@ -208,7 +208,7 @@ def test_any_event_is_written_like_the_general_encoder_does(
         expected = EventData(
             values=event._qmf_values(), class_key=Happening._qmf_schema_.key, timestamp=time, severity=severity
         )
-        assert writer.item(event, time, severity) == encode_event(expected)
+        assert writer.item(writer.arguments(event), time, severity) == encode_event(expected)
 
 
 @pytest.fixture

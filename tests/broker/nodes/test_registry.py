@@ -123,4 +123,4 @@ def test_queues_of_subscriptions_have_limits_of_their_own_where_the_broker_has_t
         (QueueLimits(count=5), QueueLimits(5, SUBSCRIPTION_LIMITS.size)),
         (QueueLimits(50_000, 1 << 30), QueueLimits(50_000, 1 << 30)),
     ):
-        assert NodeRegistry(limits=limits).subscription_settings().limits == expected
+        assert NodeRegistry(limits=limits).subscriptions.lasting.limits == expected

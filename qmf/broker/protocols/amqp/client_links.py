@@ -330,7 +330,8 @@ class ClientLinks:
         make_bindings(self._operations, self._principal, link, node, queue)
         selector, applied = selector_of(source, of_queue=node is queue)
         start, starts = start_of(source, node)
-        granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied, *starts))
+        if filters := (*applied, *starts):
+            granted = attrs.evolve(granted, filters=(*granted.filters, *filters))
         if link.resumption is not None:
             if browse or source.dynamic or node is not queue:
                 raise LinkRefused("amqp:not-implemented", "only a link that consumes from a named queue can be resumed")
@@ -340,6 +341,7 @@ class ClientLinks:
         outgoing: OutgoingLink
         unsettled: Unsettled | None = None
         if isinstance(grant, BrowseGrant):
+            granted = attrs.evolve(granted, browse=True)
             outgoing = browsing = BrowsingLink(self._transport, link, queue, selector, start)
             browsing.browse(grant)
         else:

@@ -19,7 +19,7 @@ from qmf.broker.nodes.observed_clients import BrokerClient
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, AmbiguousNode, NameInUse, NoSuchExchange
 from qmf.broker.nodes.router import Node
-from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueSettings
+from qmf.broker.nodes.settings import ExchangeSettings, QueueSettings
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
@@ -177,7 +177,7 @@ class LinkNodes:
             raise LinkRefused("amqp:not-implemented", "a link that receives cannot create an exchange")
         settings = options.queue
         if "qpid.policy_type" not in settings.arguments:
-            own = self._registry.subscription_settings()
+            own = self._registry.subscriptions.lasting
             settings = attrs.evolve(settings, overflow=own.overflow, keeps_large=True, limits=own.limits)
         queue = self._create_queue(link, attrs.evolve(settings, exclusive=True))
         return queue, _granted_terminus(queue, options, source)
@@ -189,15 +189,15 @@ class LinkNodes:
             LinkRefused: there is such a queue, or it cannot be bound.
             OperationRefused: the policy refuses it.
         """
-        name = self._name_for(link)
+        name, settings = self._name_for(link), self._registry.subscriptions.until_close(settings)
         with _refusals(name):
-            grant = self._operations.subscribe(Principal.of(self._client), exchange, name, _own(settings), spec)
+            grant = self._operations.subscribe(Principal.of(self._client), exchange, name, settings, spec)
         self._nodes.setdefault(link, []).append(grant.queue)
         return grant
 
     def _create_queue(self, link: Link, settings: QueueSettings) -> Queue:
         """Create a queue that is deleted with the link."""
-        node = self._create_for(link, NodeDeclaration(queue=_own(settings)))
+        node = self._create_for(link, NodeDeclaration(queue=self._registry.subscriptions.until_close(settings)))
         assert isinstance(node, Queue)
         return node
 
@@ -281,11 +281,6 @@ def describe_node(
 def _check_deletable(node: LinkNode) -> None:
     if node.name in PREDECLARED_NAMES or node.name.startswith("qmf."):
         raise LinkRefused("amqp:not-allowed", f"exchange {node.name!r} cannot be deleted")
-
-
-def _own(settings: QueueSettings) -> QueueSettings:
-    """Settings of a queue that is deleted with its link."""
-    return attrs.evolve(settings, auto_delete=True, lifetime=Lifetime.ON_CLOSE)
 
 
 @contextmanager

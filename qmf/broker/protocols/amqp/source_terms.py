@@ -54,7 +54,7 @@ def subscription_settings(registry: NodeRegistry, link: Link, source: Terminus, 
         source: what it asked for.
         excluded: container of the client whose messages the queue does not take; empty for none.
     """
-    settings = registry.subscription_settings()
+    settings = registry.subscriptions.lasting
     if (topic := registry.topics.get(source.address)) is not None:
         own = topic.settings
         if not topic.has_limits:
