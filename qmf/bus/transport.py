@@ -360,18 +360,19 @@ class AmqpTransport(asyncio.BufferedProtocol):
         """See asyncio."""
         buffer = self._buffer
         self.octets_in += nbytes
-        self._dispatching = True
+        self._dispatching, self._flush_requested = True, False
         try:
-            self.engine.feed(buffer[:nbytes])
+            idle = self.engine.feed(buffer[:nbytes])
         finally:
             self._dispatching = False
         if nbytes == len(buffer) < MAX_READ_BUFFER:
             self._buffer = memoryview(bytearray(2 * nbytes))
-        self._dispatch()
-        self._flush()
-        if self.engine.events:  # proton detects some errors, failed authentication among them, only when it writes
+        if not idle or self._flush_requested or self.engine.events:
             self._dispatch()
             self._flush()
+            if self.engine.events:  # proton detects some errors, failed authentication among them, only when it writes
+                self._dispatch()
+                self._flush()
         if self._last or self._backlog_full:
             self._end_turn()
 

@@ -242,7 +242,9 @@ class Deliveries:
             else:
                 self._on_rare_batch(kind, link, items)
         # All of what was read is in the batches now: a link is drained only after its messages.
-        self._links.check_all_drained([link for _, link, _ in batches])
+        for _, link, _ in batches:
+            if link.draining:
+                self._links.check_drained(link)
 
     def _on_rare_batch(self, kind: int, link: Link, items: list[Any]) -> None:
         """Outcomes other than those of most messages: in transactions, held ones, forgotten ones."""

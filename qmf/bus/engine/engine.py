@@ -35,7 +35,7 @@ from qmf.bus.engine.flow_answers import FlowAnswers
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.links import Links
 from qmf.bus.engine.native import ALL_FLOW, NO_FLOW, address, native
-from qmf.bus.engine.opening import ESTABLISHMENT_FAILED, ConnectionRefusal, configure, read_open
+from qmf.bus.engine.opening import ESTABLISHMENT_FAILED, ConnectionRefusal, FirstBytes, configure, read_open
 from qmf.bus.engine.properties import error_of
 from qmf.bus.engine.security_layer import NotAuthenticated, SecurityLayer, UnknownProtocol
 from qmf.bus.engine.sent_frames import SentFrames
@@ -44,10 +44,6 @@ from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.frames.walker import Stop, StopKind, walker
-
-#: First bytes of TLS, plain and after AMQP's own header for it. proton would start a handshake without a certificate.
-_TLS_HANDSHAKE = b"\x16"
-_TLS_HEADER = b"AMQP\x02"
 
 #: Bytes of one call of `output`: one system call writes all.
 MAX_OUTPUT = 256 * 1024
@@ -99,12 +95,9 @@ class Engine:
         #: C objects of all sessions, by the peer's channel; and of the session that the peer has begun last.
         self._channels: dict[int, Any] = {}
         self._begun: Any = None
-        self._failed = False
         self.has_output = True
-        self._peer_closed = self.ending = False
-        #: Until as many bytes of the peer have come as are looked at; and these.
-        self._begins = True
-        self._first_bytes = b""
+        self._failed = self._peer_closed = self.ending = False
+        self._first_bytes = FirstBytes()
         self._received_frames = walker(outgoing=False)
         self._answers = FlowAnswers()
         self._transport = proton.Transport(proton.Transport.SERVER if settings.server else proton.Transport.CLIENT)
@@ -135,50 +128,47 @@ class Engine:
             self._connection.open()
             self.sessions.default()
 
-    def feed(self, data: bytes | memoryview) -> None:
-        """Process bytes from the peer. `data` is not used after the call."""
+    def feed(self, data: bytes | memoryview) -> bool:
+        """Process bytes from the peer, until it returns; True if nothing is to be written but for what owners did."""
         if (layer := self._layer) is not None and not layer.passed:
             try:
                 data = layer.feed(data)
             except NotAuthenticated as error:
                 self.fail("amqp:unauthorized-access", str(error), authentication=True)
-                return
+                return False
             except UnknownProtocol as error:
                 self.fail("amqp:connection:framing-error", str(error))
-                return
-        if self._begins:
-            self._check_first(data)
+                return False
+        if self._first_bytes.missing and self._first_bytes.are_of_tls(data):
+            self.fail("amqp:connection:framing-error", "the peer uses TLS, this port does not")
         offset, walker = 0, self._received_frames.address
         if walker and (simple := self._simple) is not None and not self._failed:
             read = simple.read(self._transport_address, self._collector_address, data, walker)
             if read is not None:
-                more, offset, failure = read
-                if more or failure is not None:
-                    self._handle_left(failure)
-                elif offset == len(data):
-                    return
-                self._push(data, offset, len(data))
-                self._check_end()
-                return
+                return self._end_read(data, *read) and layer is None
         while (stop := self._received_frames.next_stop(data, offset)) is not None:
             self._push(data, offset, stop.start)
             self._push_frame(data, stop)
             offset = stop.end
         self._push(data, offset, len(data))
         self._check_end()
+        return False
+
+    def _end_read(self, data: bytes | memoryview, more: bool, offset: int, failure: int | None, idle: bool) -> bool:
+        """Go on after `SimpleEvents.read`; returns True if nothing is to be written."""
+        if more or failure is not None:
+            self._handle_left(failure)
+        elif offset == len(data):
+            return idle and not self._answers.waits
+        self._push(data, offset, len(data))
+        self._check_end()
+        return False
 
     def _check_end(self) -> None:
         """Fail if proton takes no more bytes, although the peer has not closed the connection."""
         if not self._peer_closed and not self._failed and lib.pn_transport_capacity(self._transport_impl) < 0:
             # Otherwise the peer's close was read, and what follows it is ignored.
             self.fail("amqp:connection:framing-error", "a frame cannot be decoded")
-
-    def _check_first(self, data: bytes | memoryview) -> None:
-        """Look at the first bytes of the peer: proton would take those of TLS."""
-        self._first_bytes += data[: len(_TLS_HEADER) - len(self._first_bytes)]
-        self._begins = len(self._first_bytes) < len(_TLS_HEADER)
-        if self._first_bytes.startswith((_TLS_HANDSHAKE, _TLS_HEADER)):
-            self.fail("amqp:connection:framing-error", "the peer uses TLS, this port does not")
 
     def _push(self, data: bytes | memoryview, offset: int, size: int) -> None:
         """Give proton the bytes from `offset` to `size`, and handle the events of all frames that end there."""

@@ -24,6 +24,11 @@ class FlowAnswers:
         self.ready: list[bytes] = []
         self.owed: dict[Link, None] = {}
 
+    @property
+    def waits(self) -> bool:
+        """True if an answer has not been written yet."""
+        return bool(self.ready or self.owed)
+
     def answer(self, session: Any, link: Link | None, limit: int, take_output: Callable[[], bytes]) -> None:
         """The peer has asked for the state of a session, or of a link: a flow with it is the next output.
 

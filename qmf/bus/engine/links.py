@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import proton
@@ -200,12 +200,6 @@ class Links:
         if credit <= 0:
             return 0
         return credit if self.backlog(link) < backlog else -1
-
-    def check_all_drained(self, links: Iterable[Link]) -> None:
-        """`check_drained` of those that were asked for it."""
-        for link in links:
-            if link.draining:
-                self.check_drained(link)
 
     def check_drained(self, link: Link) -> None:
         """Report the end of a drain: the peer has used all credit for messages, or returned the rest."""

@@ -324,8 +324,8 @@ PyDoc_STRVAR(feed_doc,
 "simple. `flow`: 0 drops changes of credit, 1 those of quiet links, 2 none. `walker` is the address of that of the frames\n"
 "that are received; 0 if they were walked before.\n\n"
 "Returns: batches of what was read, (kind, link, items) each; whether an event is left that is not simple; the delivery\n"
-"tag to go on with; how far the data was used; what proton returned for bytes that it did not take as a whole, else None.\n"
-"None, and nothing is done, if the walker finds a frame that the engine has to know of.\n");
+"tag to go on with; how far the data was used; what proton returned for bytes that it did not take as a whole, else None;\n"
+"with a walker, whether all was read and proton has nothing to write. None, and nothing is done, if the walker finds a frame that the engine has to know of.\n");
 
 static PyObject *feed(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
@@ -382,7 +382,9 @@ static PyObject *feed(PyObject *Py_UNUSED(module), PyObject *const *arguments, P
         Py_XDECREF(reading.batches);
         return NULL;
     }
-    return Py_BuildValue("NNKnN", reading.batches, PyBool_FromLong(more), reading.next, offset, failure == Py_None ? Py_NewRef(failure) : failure);
+    bool idle = walker && !more && failure == Py_None && offset >= end && !pn.transport_pending(transport);
+    return Py_BuildValue("NNKnNN", reading.batches, PyBool_FromLong(more), reading.next, offset,
+                         failure == Py_None ? Py_NewRef(failure) : failure, PyBool_FromLong(idle));
 }
 
 /* Give a delivery a transactional state, as encoded bytes. */
@@ -624,7 +626,7 @@ static int start(PyObject *module)
      * is not used. */
     if (PyModule_AddIntConstant(module, "WALKER", version()))
         return -1;
-    return PyModule_AddIntConstant(module, "VERSION", 4);
+    return PyModule_AddIntConstant(module, "VERSION", 5);
 }
 
 static PyModuleDef_Slot module_slots[] = {

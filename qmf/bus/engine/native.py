@@ -69,7 +69,7 @@ _FUNCTIONS = (
     "pn_transport_pop",
 )
 #: Of the module that fits; see `VERSION` there.
-_VERSION = 4
+_VERSION = 5
 _TRANSACTIONAL = 0x34
 _LOW_60 = (1 << 60) - 1
 _ROW, _FLAGS = struct.Struct("=QII"), struct.Struct("=I")

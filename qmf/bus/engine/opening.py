@@ -15,6 +15,28 @@ from qmf.bus.engine.values import ConnectionSettings
 #: Property of an open after which its side closes the connection with the reason.
 ESTABLISHMENT_FAILED = "amqp:connection-establishment-failed"
 
+#: First bytes of TLS, plain and after AMQP's own header for it. proton would start a handshake without a certificate.
+_TLS_HANDSHAKE = b"\x16"
+_TLS_HEADER = b"AMQP\x02"
+
+
+class FirstBytes:
+    """Looks at the first bytes of the peer: proton would take those of TLS.
+
+    Attributes:
+        missing: bytes that are still to be looked at.
+    """
+
+    def __init__(self) -> None:
+        self._bytes = b""
+        self.missing = len(_TLS_HEADER)
+
+    def are_of_tls(self, data: bytes | memoryview) -> bool:
+        """Look at what has come next; returns whether the peer uses TLS."""
+        self._bytes += data[: self.missing]
+        self.missing = len(_TLS_HEADER) - len(self._bytes)
+        return self._bytes.startswith((_TLS_HANDSHAKE, _TLS_HEADER))
+
 
 @attrs.frozen
 class ConnectionRefusal:

@@ -57,7 +57,7 @@ class SimpleEvents:
         """
         rows, numbered = self._table.get()
         deliveries = self._deliveries
-        batches, more, deliveries.next_tag, offset, failure = self._native.feed(
+        batches, more, deliveries.next_tag, offset, failure, _ = self._native.feed(
             transport, collector, rows, numbered, data, offset, end, self._limit, flow, deliveries.next_tag, 0
         )
         if batches:
@@ -66,8 +66,10 @@ class SimpleEvents:
 
     def read(
         self, transport: int, collector: int, data: bytes | memoryview, walker: int
-    ) -> tuple[bool, int, int | None] | None:
+    ) -> tuple[bool, int, int | None, bool] | None:
         """`feed` of a whole read, unless the engine has to know of one of its frames: None, and nothing is done.
+
+        Besides what that returns, it is whether all was read, and proton has nothing to write for that.
 
         Messages and acceptances go to the owner of their link at once (`Link.direct`), not by events.
 
@@ -82,7 +84,7 @@ class SimpleEvents:
         )
         if found is None:
             return None
-        batches, more, deliveries.next_tag, offset, failure = found
+        batches, more, deliveries.next_tag, offset, failure, idle = found
         if batches:
             deliveries.on_batches(batches, direct=True)
-        return more, offset, failure
+        return more, offset, failure, idle

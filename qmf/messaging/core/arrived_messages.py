@@ -18,9 +18,13 @@ from qmf.messaging.message import Message
 
 
 class ArrivedMessages:
-    """The messages of one receiver. They are added on the loop's thread, and taken on any."""
+    """The messages of one receiver. They are added on the loop's thread, and taken on any.
 
-    __slots__ = ("_acknowledgements", "_decoder", "_make_deliveries", "_messages", "_window")
+    Attributes:
+        messages: these, in the order of their arrival; to be looked at.
+    """
+
+    __slots__ = ("_acknowledgements", "_decoder", "_make_deliveries", "_window", "messages")
 
     def __init__(
         self,
@@ -39,24 +43,24 @@ class ArrivedMessages:
         """
         self._window = window
         self._acknowledgements = acknowledgements
-        self._messages: deque[ReceivedDelivery] = deque()
+        self.messages: deque[ReceivedDelivery] = deque()
         self._make_deliveries = delivery_maker()
         self._decoder = MessageDecoder(kind, reader)
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self.messages)
 
     def __iter__(self) -> Iterator[ReceivedDelivery]:
-        return iter(self._messages)
+        return iter(self.messages)
 
     @property
     def first(self) -> ReceivedDelivery:
         """The first message; there has to be one."""
-        return self._messages[0]
+        return self.messages[0]
 
     def append(self, delivery: ReceivedDelivery) -> None:
         """Add a message."""
-        self._messages.append(delivery)
+        self.messages.append(delivery)
 
     def add(
         self,
@@ -66,13 +70,13 @@ class ArrivedMessages:
         messages: list[tuple[int | None, bytes]],
     ) -> None:
         """Add messages that came together; see `DeliveryMaker`."""
-        self._messages += self._make_deliveries(receiver, network, link, messages)
+        self.messages += self._make_deliveries(receiver, network, link, messages)
 
     def take_ready(self) -> Any:
         """The first message, decoded, which counts as fetched; None if there is none, or more is to be done with it:
         credit is due after it, or it is not like others of the link.
         """
-        messages, window, decoder = self._messages, self._window, self._decoder
+        messages, window, decoder = self.messages, self._window, self._decoder
         if decoder.take_apart is None or len(messages) + window.credit <= window.low + 1:
             return None
         try:
@@ -90,20 +94,20 @@ class ArrivedMessages:
     def pop(self) -> ReceivedDelivery | None:
         """Remove the first message; None if there is none."""
         try:
-            return self._messages.popleft()
+            return self.messages.popleft()
         except IndexError:
             return None
 
     def pop_last(self) -> ReceivedDelivery | None:
         """Remove the last message; None if there is none."""
         try:
-            return self._messages.pop()
+            return self.messages.pop()
         except IndexError:
             return None
 
     def put_back(self, delivery: ReceivedDelivery) -> None:
         """Undo `pop`."""
-        self._messages.appendleft(delivery)
+        self.messages.appendleft(delivery)
 
     def decode(self, delivery: ReceivedDelivery) -> Any:
         """The message of a delivery, which counts as fetched.
@@ -125,9 +129,9 @@ class ArrivedMessages:
 
     def take_all(self) -> deque[ReceivedDelivery]:
         """Remove all messages."""
-        taken, self._messages = self._messages, deque()
+        taken, self.messages = self.messages, deque()
         return taken
 
     def clear(self) -> None:
         """Forget all messages."""
-        self._messages.clear()
+        self.messages.clear()

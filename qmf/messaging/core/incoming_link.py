@@ -150,10 +150,26 @@ class IncomingLink(AddressedLink):
 
     async def fetch(self, timeout: float | None) -> Any:
         """See `Receiver.fetch`."""
-        if timeout != 0:
-            delivery = await self._wait(None if timeout is None else deadline_of(timeout))
-        elif (delivery := self.arrived.pop()) is None:
+        if (message := self.take()) is not None:
+            return message
+        if timeout == 0:
             self.check()
+            return await self.fetch_last(timeout)
+        deadline = None if timeout is None else deadline_of(timeout)
+        delivery: ReceivedDelivery | None = None
+        self._fetching += 1
+        self.grant()
+        cancelled = in_time = True
+        try:
+            while (delivery := self.arrived.pop()) is None and in_time:
+                if self._state is not LinkState.ATTACHED:
+                    self.check()
+                in_time = await self._session.condition.wait(deadline, fetching=True)
+            cancelled = False
+        finally:
+            self._fetching -= 1
+            if cancelled:  # what it has asked for is taken back; no drain follows
+                self.adjust()
         return await self.fetch_last(timeout) if delivery is None else self._decode_fetched(delivery)
 
     async def fetch_last(self, timeout: float | None) -> Any:
@@ -171,31 +187,14 @@ class IncomingLink(AddressedLink):
         self.check()
         raise Empty(text=f"no message from {self.address.name!r}" + ("" if not timeout else f" within {timeout:g} s"))
 
-    async def _wait(self, deadline: float | None) -> ReceivedDelivery | None:
-        """`pop`, as soon as there is a message; None at the deadline."""
-        if (delivery := self.arrived.pop()) is not None:
-            return delivery
-        self._fetching += 1
-        self.grant()
-        cancelled = True
-        try:
-            in_time = True
-            while (delivery := self.arrived.pop()) is None and in_time:
-                if self._state is not LinkState.ATTACHED:
-                    self.check()
-                in_time = await self._session.condition.wait(deadline, fetching=True)
-            cancelled = False
-        finally:
-            self._fetching -= 1
-            if cancelled:  # what it has asked for is taken back; no drain follows
-                self.adjust()
-        return delivery
-
     def take(self) -> Any:
         """The first message that has arrived, or None; another thread may be quicker."""
-        if (message := self.arrived.take_ready()) is not None:
+        arrived = self.arrived
+        if not arrived.messages:
+            return None
+        if (message := arrived.take_ready()) is not None:
             return message
-        delivery = self.arrived.pop()
+        delivery = arrived.pop()
         return None if delivery is None else self._decode_fetched(delivery)
 
     def _decode_fetched(self, delivery: ReceivedDelivery) -> Any:
@@ -313,7 +312,7 @@ class IncomingLink(AddressedLink):
         A small portion would bring few messages, for which both ends are woken up. There is always credit when
         nothing is left to be fetched.
         """
-        due = self.window.due(len(self.arrived), self._fetching + len(self._blocked))
+        due = self.window.due(len(self.arrived.messages), self._fetching + len(self._blocked))
         if due > 0 and not self._draining:
             self._flow(due)
 

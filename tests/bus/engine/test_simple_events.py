@@ -197,3 +197,38 @@ def test_the_compiled_functions_refuse_wrong_arguments() -> None:
         functions.feed(0, 0, bytearray(), [])
     with pytest.raises(TypeError, match="output takes 4 arguments"):
         functions.output(0, 0, 1)
+
+
+def test_a_read_says_whether_it_causes_output(compiled: bool) -> None:
+    pair, owner = Pair(), _Owner()
+    (out, out_there), (back, back_there) = _both_links(pair)
+    out.direct = back.direct = owner
+
+    def read() -> bool:
+        return pair.client.feed(b"".join(iter(pair.server.output, b"")))
+
+    pair.client.deliveries.send(out, b"one")
+    pair.server.feed(pair.client.output())
+    delivery = pair.server.next_event()
+    assert isinstance(delivery, Delivery)
+    assert delivery.delivery_tag is not None
+    pair.server.decisions.settle(out_there, delivery.delivery_tag)
+    assert read() is compiled  # an acceptance
+    pair.server.deliveries.send(back_there, b"two", settled=True)
+    assert read() is compiled  # a message
+    assert owner.at_once == (2 if compiled else 0)
+    pair.server.deliveries.send(back_there, b"three")
+    assert read() is compiled
+    owner.take_events(pair.client)
+    three = owner.log[-1]
+    assert isinstance(three, Delivery)
+    assert three.delivery_tag is not None
+    pair.client.decisions.settle(back, three.delivery_tag)
+    pair.server.deliveries.send(back_there, b"four", settled=True)
+    assert not read()  # what was to be written before is left
+    assert pair.client.output()
+    assert pair.server.ask_state(out_there)
+    assert not read()  # a question, whose answer is due
+    assert pair.client.output()
+    pair.server.close()
+    assert not read()
