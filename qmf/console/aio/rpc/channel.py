@@ -8,10 +8,8 @@ doesn't look into answers. The life of a request is in `requests`.
 from __future__ import annotations
 
 import asyncio
-import collections
 import functools
 import logging
-import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import ParamSpec, TypeVar
@@ -22,6 +20,7 @@ from qmf._background_tasks import BackgroundTasks
 from qmf.bus.base import Binding, Bus, DataCallback, ExchangeKind, MessageCallback, OutcomeCallback, Subscription
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio.agents import Agent
+from qmf.console.aio.rpc.pending_requests import PendingRequests
 from qmf.console.aio.rpc.requests import AgentLost, Request, RequestCounts, RequestEvent, RequestState
 from qmf.errors import (
     DisconnectedError,
@@ -29,7 +28,6 @@ from qmf.errors import (
     ProtocolError,
     QmfError,
     RemoteError,
-    RequestTimeout,
 )
 from qmf.protocol import (
     AMQ_DIRECT,
@@ -97,16 +95,7 @@ class RpcChannel:
         self._topic = topic_exchange(domain)
         self._reply_to = f"{self._topic}/{self.reply_key}"
         self._direct = direct_exchange(domain)
-        self._pending: dict[int, Request] = {}
-        #: The same by agent: one that is gone must not cost a look at the requests to all others.
-        self._pending_of: dict[str, dict[int, Request]] = {}
-        self._next_id = 1
-        self._ended: collections.Counter[RequestState] = collections.Counter()
-        self._late = 0
-        #: One timer for all requests, due at the earliest deadline: one for each would cost more than sending it. It is
-        #: left when requests end, and finds nothing then.
-        self._timer: asyncio.TimerHandle | None = None
-        self._due = math.inf
+        self._pending = PendingRequests()
         self._sending = BackgroundTasks()
         self._replies: list[Subscription] = []
         self._v1_bound = False
@@ -154,9 +143,7 @@ class RpcChannel:
     def on_disconnected(self, reason: str) -> None:
         """The connection is lost: every pending request fails."""
         self._reason = reason
-        for request in list(self._pending.values()):
-            self._end(request, RequestEvent.LOSS, self._not_connected())
-        self._stop_timer()
+        self._pending.lose_all(self._not_connected)
 
     def check_connected(self) -> None:
         """Do nothing while there is a connection.
@@ -175,16 +162,7 @@ class RpcChannel:
     @property
     def counts(self) -> RequestCounts:
         """How the requests ended so far."""
-        ended = self._ended
-        return RequestCounts(
-            asked=self._next_id - 1,
-            answered=ended[RequestState.ANSWERED],
-            refused=ended[RequestState.REFUSED],
-            lost=ended[RequestState.LOST],
-            expired=ended[RequestState.EXPIRED],
-            cancelled=ended[RequestState.CANCELLED],
-            late=self._late,
-        )
+        return self._pending.counts
 
     async def request(
         self, agent: Agent, content: Content, expect: type[C], *, what: str, timeout: float, enough: int = 0
@@ -321,17 +299,7 @@ class RpcChannel:
             self._leave(request, sending)
 
     def _begin(self, words: str | Callable[[], str], agent: str, timeout: float) -> Request:
-        """A request that is waited for until `_leave`."""
-        loop = self._loop or asyncio.get_running_loop()
-        deadline = loop.time() + timeout
-        number = self._next_id
-        request = Request(number, words, agent, timeout, deadline, loop.create_future())
-        self._next_id = number + 1
-        self._pending[number] = request
-        self._pending_of.setdefault(agent, {})[number] = request
-        if deadline < self._due:
-            self._start_timer(deadline, loop)
-        return request
+        return self._pending.begin(words, agent, timeout, self._loop or asyncio.get_running_loop())
 
     def _leave(self, request: Request, sending: asyncio.Task[None] | None) -> None:
         """Nobody waits for a request any more, whether it has ended or not.
@@ -342,14 +310,11 @@ class RpcChannel:
         """
         if sending is None and request.state is RequestState.ANSWERED:
             return
-        if not request.state.final:
-            self._end(request, RequestEvent.CANCEL)
+        self._pending.leave(request)
         if sending is not None and request.state is not RequestState.ANSWERED:
             sending.cancel()
         if sending is not None and not sending.done():
             self._sending.keep(sending)  # the answer arrived before the confirmation
-        if request.future.done() and not request.future.cancelled():
-            request.future.exception()  # read it: the caller may have been cancelled in the same moment
 
     def _start(
         self, request: Request, encode: Callable[P, bytes], *args: P.args, **kwargs: P.kwargs
@@ -361,7 +326,7 @@ class RpcChannel:
                 return None
         except (QmfError, ValueError) as error:
             # ValueError: a value that can't be encoded. The caller gets it in the same way as the broker's refusal.
-            self._end(request, RequestEvent.LOSS, error)
+            self._pending.end(request, RequestEvent.LOSS, error)
             return None
         return asyncio.get_running_loop().create_task(self._send(request, data))
 
@@ -378,41 +343,7 @@ class RpcChannel:
             if request.state is RequestState.SENDING:  # else it makes no difference
                 request.advance(RequestEvent.SENT)
         elif not request.state.final:
-            self._end(request, RequestEvent.LOSS, error)
-
-    def _start_timer(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._due = loop.call_at(deadline, self._expire, loop), deadline
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._due = None, math.inf
-
-    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
-        """End the requests whose time is up."""
-        self._stop_timer()
-        now = loop.time()
-        for request in [item for item in self._pending.values() if item.deadline <= now]:
-            self._end(request, RequestEvent.DEADLINE, RequestTimeout(request.what, request.agent, request.timeout))
-        if self._pending:
-            self._start_timer(min(item.deadline for item in self._pending.values()), loop)
-
-    def _end(self, request: Request, event: RequestEvent, error: Exception | None = None) -> None:
-        request.advance(event)
-        self._ended[request.state] += 1
-        del self._pending[request.id]
-        of_agent = self._pending_of[request.agent]
-        del of_agent[request.id]
-        if not of_agent:
-            del self._pending_of[request.agent]
-        if request.future.done():
-            return
-        if error is None:
-            request.future.set_result(request.parts)
-        else:
-            request.future.set_exception(error)
+            self._pending.end(request, RequestEvent.LOSS, error)
 
     # -- messages without answer
 
@@ -492,7 +423,7 @@ class RpcChannel:
 
     def is_pending(self, correlation_id: str | None) -> bool:
         """True when an answer with this correlation id belongs to a pending request."""
-        return _number(correlation_id) in self._pending
+        return _number(correlation_id) in self._pending.by_id
 
     def on_answer(self, envelope: Envelope) -> None:
         """An agent sent an answer, or a part of one."""
@@ -500,12 +431,12 @@ class RpcChannel:
 
     def on_returned(self, answers: Iterable[Answer]) -> None:
         """Methods have returned: the same as `on_answer`, with the whole answer of each."""
-        pending = self._pending
+        pending, end = self._pending.by_id, self._pending.end
         for number, outputs, _ in answers:
             request = pending.get(number)
             if request is not None and request.takes_outputs:
                 request.parts.append(outputs)
-                self._end(request, RequestEvent.LAST)
+                end(request, RequestEvent.LAST)
             else:
                 self._add_part(number, MethodResponse(arguments=outputs), last=True)
 
@@ -525,32 +456,24 @@ class RpcChannel:
 
     def agent_lost(self, agent: str, reason: str) -> None:
         """An agent is gone or has restarted: its pending requests fail."""
-        for request in list(self._pending_of.get(agent, {}).values()):
-            self._end(request, RequestEvent.LOSS, AgentLost(agent, request.what, reason))
+        self._pending.lose_agent(agent, lambda request: AgentLost(agent, request.what, reason))
 
     def _add_part(self, number: int, content: object, *, last: bool) -> None:
-        request = self._find(number)
+        request = self._pending.find(number)
         if request is None:
             return
         request.parts.append(content)
         if last:
-            self._end(request, RequestEvent.LAST)
+            self._pending.end(request, RequestEvent.LAST)
         elif request.enough and request.has_enough(content):
-            self._end(request, RequestEvent.ENOUGH)
+            self._pending.end(request, RequestEvent.ENOUGH)
         else:
             request.advance(RequestEvent.PART)
 
     def _refuse(self, number: int, error: QmfError) -> None:
-        request = self._find(number)
+        request = self._pending.find(number)
         if request is not None:
-            self._end(request, RequestEvent.EXCEPTION, error)
-
-    def _find(self, number: int) -> Request | None:
-        request = self._pending.get(number)
-        if request is None:
-            self._late += 1
-            log.debug("late answer to request %s", number)
-        return request
+            self._pending.end(request, RequestEvent.EXCEPTION, error)
 
 
 def _expect(part: object, expect: type[C], words: str | Callable[[], str], agent: str) -> C:
