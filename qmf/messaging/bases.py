@@ -238,6 +238,6 @@ class ReceiverBase(_LinkEndpoint[IncomingLink]):
         """Number of messages that were acknowledged and whose acknowledgement the broker has not confirmed yet."""
         return self._core.count_unsettled()
 
-    def _call_soon(self, action: Callable[[], None]) -> None:
+    def _call_soon(self, action: Callable[[], object]) -> None:
         """Call one of the link's methods on the loop's thread."""
         action()

@@ -339,7 +339,7 @@ class Receiver(ReceiverBase, Closable, Generic[ContentT]):
         """Close the receiver; see `qmf.messaging.aio.Receiver.close`."""
         self._loop.run(self._core.close_orderly(timeout))
 
-    def _call_soon(self, action: Callable[[], None]) -> None:
+    def _call_soon(self, action: Callable[[], object]) -> None:
         self._loop.call_soon(functools.partial(self._core.perform, action))
 
 

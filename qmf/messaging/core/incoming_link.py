@@ -27,6 +27,8 @@ from qmf.messaging.resolution import can_drain, confirms_acknowledgements
 DRAIN_TIMEOUT = 2.0
 #: Seconds that a broker has to send a message if it cannot drain.
 POLL_TIMEOUT = 0.5
+#: Messages that keep a program busy for a while.
+_MANY = 100
 
 
 class IncomingSession(LinkSession, Protocol):
@@ -198,7 +200,8 @@ class IncomingLink(AddressedLink):
         return None if delivery is None else self._decode_fetched(delivery)
 
     def _decode_fetched(self, delivery: ReceivedDelivery) -> Any:
-        self.grant()
+        if self.grant() and self._network is not None and len(self.arrived.messages) >= _MANY:
+            self._network.transport.write_now()  # the program may fetch all of these before the loop has its next turn
         try:
             return self.arrived.decode(delivery)
         except DecodeError as error:
@@ -257,9 +260,10 @@ class IncomingLink(AddressedLink):
 
         def has_message() -> bool:
             nonlocal delivery
+            if (delivery := self.arrived.pop()) is not None:
+                return True
             error = self._failure()
-            delivery = self.arrived.pop()
-            if delivery is None and error is not None:
+            if error is not None and (delivery := self.arrived.pop()) is None:  # none has come before the failure
                 raise error
             return delivery is not None
 
@@ -306,15 +310,17 @@ class IncomingLink(AddressedLink):
         elif not self.resumable:
             self._confirming[delivery.delivery_tag] = delivery
 
-    def grant(self) -> None:
-        """Give credit up to the capacity, once no more than the threshold is left.
+    def grant(self) -> bool:
+        """Give credit up to the capacity, once no more than the threshold is left; returns whether that was so.
 
         A small portion would bring few messages, for which both ends are woken up. There is always credit when
         nothing is left to be fetched.
         """
         due = self.window.due(len(self.arrived.messages), self._fetching + len(self._blocked))
-        if due > 0 and not self._draining:
-            self._flow(due)
+        if due <= 0 or self._draining:
+            return False
+        self._flow(due)
+        return True
 
     def _waiting(self) -> int:
         """Calls of `fetch` that wait for a message."""

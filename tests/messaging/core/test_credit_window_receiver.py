@@ -11,7 +11,7 @@ import pytest
 from bus.peer import Peer
 from messaging.scripted_peer import ScriptedPeer, scripted_peer
 from support.recording import message
-from support.waiting import WAIT_LIMIT, wait_until
+from support.waiting import WAIT_LIMIT, until, wait_until
 
 from qmf.bus.engine.link import Link
 from qmf.messaging import Connection, Session, aio
@@ -163,3 +163,20 @@ def test_messages_of_several_forms_come_in_their_order() -> None:
         found = [receiver.fetch(0) for _ in range(21)]
         assert [each.content for each in found] == [each.encode() for each in contents * 3]
         assert len({id(each.delivery) for each in found}) == 21
+
+
+async def test_the_broker_gets_credit_while_a_program_fetches_what_has_come() -> None:
+    with scripted_peer() as script:
+        script.to_send += [str(number) for number in range(400)]
+        async with aio.Connection(script.url) as connection:
+            receiver = await (await connection.session()).receiver("q", capacity=400)
+            await until(lambda: receiver.available() == 400)
+            for _ in range(200):
+                await receiver.fetch()
+            credit: list[int] = []
+
+            def is_given() -> bool:
+                script.do(lambda peer: credit.append(peer.engine.links.credit(script.links[0])))
+                return credit[-1] == 200
+
+            wait_until(is_given)  # the loop has no turn meanwhile
