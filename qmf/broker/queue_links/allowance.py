@@ -28,7 +28,7 @@ class Allowance:
         self._max_count = max_count
         self._rate = max_rate
         self._clock = clock
-        self._most = max(1.0, max_rate * _BURST)
+        self._burst = max(1.0, max_rate * _BURST)
         self._tokens = 1.0
         self._at = clock()
 
@@ -62,5 +62,5 @@ class Allowance:
 
     def _fill(self) -> None:
         now = self._clock()
-        self._tokens = min(self._most, self._tokens + (now - self._at) * self._rate)
+        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
         self._at = now

@@ -88,7 +88,7 @@ class CopyingLink(QueueLink, EntryObserver):
         """Copy a batch; False if there is none."""
         batch: list[tuple[Entry, Message]] = []
         last = 0
-        while self._pending and len(batch) < self._most and self._allowance.room(len(batch)):
+        while self._pending and len(batch) < self._batch_size and self._allowance.room(len(batch)):
             item = self._pending.popleft()
             last = max(last, item[0].record or 0)
             message = item[1]

@@ -107,7 +107,7 @@ class QueueLink(abc.ABC):
         #: A unit of the store is being written.
         self._writing = False
         #: Messages of the next unit: one if the last one found no room.
-        self._most = BATCH
+        self._batch_size = BATCH
 
     # NodeLink
 
@@ -289,7 +289,7 @@ class QueueLink(abc.ABC):
                 on_passed_on(self.reason)
                 return
             self.octets += size
-            self._wait, self._most = _FIRST_WAIT, min(2 * self._most, BATCH)
+            self._wait, self._batch_size = _FIRST_WAIT, min(2 * self._batch_size, BATCH)
             if self._allowance.is_used_up and self.state not in _ENDS:
                 self._move(NodeLinkState.COMPLETED)
                 self._end()
@@ -303,7 +303,7 @@ class QueueLink(abc.ABC):
             self._writing = False
             self._allowance.passed -= count
             if count > 1:
-                self._most = 1
+                self._batch_size = 1
             else:
                 self._stall(str(error))
             transaction.roll_back()

@@ -29,7 +29,7 @@ class MovingLink(QueueLink):
         if not self.active or self._writing:
             return 0
         taken = len(self._taken)
-        room = min(self._most - taken, self._allowance.room(taken))
+        room = min(self._batch_size - taken, self._allowance.room(taken))
         if room <= 0 and not taken and (wait := self._allowance.wait()):
             self._call_later(wait)
         return max(room, 0)

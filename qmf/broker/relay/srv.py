@@ -30,7 +30,7 @@ class LookupFailed(Exception):
 
 
 @attrs.frozen
-class Found:
+class DomainServers:
     """Where the broker of a domain is.
 
     Attributes:
@@ -59,7 +59,7 @@ class SrvLookup:
         """
         self._resolver = resolver
 
-    async def find(self, domain: str) -> Found:
+    async def find(self, domain: str) -> DomainServers:
         """The broker of a domain: by TLS, if there is a record for that.
 
         Raises:
@@ -88,7 +88,7 @@ class SrvLookup:
                 if not urls:
                     raise LookupFailed(f"{service}.{domain} says that the domain has no such service")
                 ttl = 0 if answer.rrset is None else answer.rrset.ttl
-                return Found(urls, min(max(float(ttl), _LEAST), _MOST))
+                return DomainServers(urls, min(max(float(ttl), _LEAST), _MOST))
         except (DNSException, OSError, ValueError) as error:
             raise LookupFailed(f"the DNS cannot be asked about {domain}: {error}") from error
         raise LookupFailed(f"no SRV record of {' or '.join(service for service, _ in _SERVICES)} for {domain}")

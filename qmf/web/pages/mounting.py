@@ -18,6 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from qmf.web.addresses import from_segment
+from qmf.web.pages.page_state import PageState
 from qmf.web.pages.screens.agent_screen import agent_screen
 from qmf.web.pages.screens.agents_screen import agents_screen
 from qmf.web.pages.screens.classes_screen import classes_screen
@@ -29,7 +30,6 @@ from qmf.web.pages.screens.open_page import ASSETS, STATIC, OpenPage
 from qmf.web.pages.screens.overview_screen import overview_screen
 from qmf.web.pages.screens.plots_screen import plots_screen
 from qmf.web.pages.screens.report_screen import report_screen
-from qmf.web.pages.site import Site
 from qmf.web.pages.views.page_urls import AgentsUrl, ClassesUrl, EventsUrl, GraphUrl, ObjectsUrl, PlotsUrl, object_of
 from qmf.web.readers.readers import PerReader
 from qmf.web.reports.asking import ReportQuestion
@@ -50,8 +50,8 @@ def mount(app: FastAPI, services: WebServices, *, interval: float = 2.0) -> None
         services: what it stands on.
         interval: seconds between the publications of agents to this console, and between updates of pages.
     """
-    whole = Site.on(services.client, interval)
-    readers = PerReader(services.readers, whole, whole.for_reader, Site.close)
+    whole = PageState.on(services.client, interval)
+    readers = PerReader(services.readers, whole, whole.for_reader, PageState.close)
     app.include_router(_pages(readers, services))
     app.mount(ASSETS, _Assets(directory=STATIC))
     opened = app.router.lifespan_context
@@ -70,7 +70,7 @@ def mount(app: FastAPI, services: WebServices, *, interval: float = 2.0) -> None
     _attach_nicegui(app)
 
 
-def _pages(readers: PerReader[Site], services: WebServices) -> APIRouter:
+def _pages(readers: PerReader[PageState], services: WebServices) -> APIRouter:
     router = APIRouter()
 
     def visit(request: Request) -> OpenPage:

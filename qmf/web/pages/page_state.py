@@ -1,4 +1,4 @@
-"""`Site`: what the pages show to all who may read the same."""
+"""`PageState`: what the pages show to all who may read the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qmf.web.readers.readable_console import ReadableConsole
 
 
 @attrs.frozen(eq=False)
-class Site:
+class PageState:
     """The parts.
 
     Attributes:
@@ -27,18 +27,18 @@ class Site:
 
     @classmethod
     def on(cls, console: WebConsole, interval: float) -> Self:
-        """A site that is not started yet, with so many seconds between updates."""
+        """A state that is not started yet, with so many seconds between updates."""
         state = SharedState(console, interval)
         return cls(state, ClassTables(state))
 
-    def for_reader(self, console: ReadableConsole) -> Site:
+    def for_reader(self, console: ReadableConsole) -> PageState:
         """Another one, started, for those who have a console; with the events of this one that they may read."""
 
         def is_readable(event: EventView) -> bool:
             name = event.short_name if event.package else ""
             return console.sees_event(event.package, name, event.agent, event.object_id, event.values.values())
 
-        made = Site.on(console, self.state.interval)
+        made = PageState.on(console, self.state.interval)
         made.state.start(self.state.events, is_readable)
         return made
 

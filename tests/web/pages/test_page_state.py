@@ -17,7 +17,7 @@ from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import Client, ObjectId
 from qmf.web.access.read_rights import ReadRights
 from qmf.web.pages.live.references import References, find_object
-from qmf.web.pages.site import Site
+from qmf.web.pages.page_state import PageState
 from qmf.web.pages.views.event_view import event_rows
 from qmf.web.pages.views.graph import bus_graph
 from qmf.web.pages.views.overview import agent_rows, broker_rows, overview
@@ -32,15 +32,15 @@ class Sites:
     """What everybody sees, and what a reader sees."""
 
     agents: SecretStore
-    whole: Site
-    part: Site
+    whole: PageState
+    part: PageState
 
 
 @contextlib.asynccontextmanager
 async def sites(rules: str = RULES) -> AsyncIterator[Sites]:
     exchange = MemoryExchange()
     async with secret_store(exchange) as agents, Client(MemoryBus(exchange), data=False, discover=True) as client:
-        whole = Site.on(client, 0.05)
+        whole = PageState.on(client, 0.05)
         whole.state.start()
         agents.sell()
         await until(lambda: len(client.known_classes()) == 7 and whole.state.events.total == 4)
