@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import socket
 import uuid
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.logins import Logins
@@ -19,8 +16,9 @@ from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
-from qmf.broker.protocols.input import HeldInput, InputHold
-from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
+from qmf.broker.protocols.client_connection import ClientConnection
+from qmf.broker.protocols.input import InputHold
+from qmf.broker.protocols.login import LoginRefusal
 from qmf.broker.protocols.mqtt.client import MqttClient
 from qmf.broker.protocols.mqtt.client_counts import MqttTotals
 from qmf.broker.protocols.mqtt.codec.packets import Auth, Connect, Disconnect, Packet, Publish
@@ -32,20 +30,17 @@ from qmf.broker.protocols.mqtt.machine import ConnectionMachine
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.mqtt.reasons import LOGIN_CODES, REASONS
 from qmf.broker.protocols.mqtt.sessions import MqttSessions, SessionInUse
-from qmf.broker.protocols.output import TurnOutput
 from qmf.broker.refusal import Reason
 from qmf.broker.sessions import ClientSessions
-from qmf.bus.channels import server_channel
 from qmf.sasl.results import Authenticated
 
 log = logging.getLogger("qmf.broker")
 
 
-class MqttConnection(asyncio.Protocol):
+class MqttConnection(ClientConnection):
     """A connection that a client of MQTT made.
 
     Attributes:
-        ended: done when the connection is gone.
         machine: without I/O, the connection itself.
     """
 
@@ -66,41 +61,17 @@ class MqttConnection(asyncio.Protocol):
         Args:
             options: see there.
             operations, clients, sessions, logins: of the broker.
-            open_timeout: seconds that the client has for each step of its login.
-            certificate: returns the broker's certificate as DER; None if it is not known.
+            open_timeout, certificate: see `ClientConnection`.
             shutting_down: says whether the broker ends.
         """
-        self._loop = asyncio.get_running_loop()
-        self.ended: asyncio.Future[None] = self._loop.create_future()
+        super().__init__(operations, clients, logins, open_timeout=open_timeout, certificate=certificate)
         self.machine = ConnectionMachine(options)
         self._options = options
-        self._operations = operations
-        self._registry = operations.registry
-        self._clients = clients
         self._sessions = sessions
-        self._logins = logins
-        self._open_timeout = open_timeout
-        self._certificate = certificate
         self._shutting_down = shutting_down
-        self._info = ClientInfo("unknown")
-        self._transport: asyncio.Transport | None = None
-        self._login: ClientLogin | None = None
         self._client: MqttClient | None = None
-        self._output = TurnOutput(self._on_room)
-        self._handling = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._input = HeldInput()
-        self._failed = False
-
-    def __str__(self) -> str:
-        return f"{self._info.container or 'client'} at {self._info.address}"
 
     # ClientSession
-
-    @property
-    def info(self) -> ClientInfo:
-        """See `BrokerClient`; before the login, only the address."""
-        return self._info
 
     def traffic(self) -> Traffic:
         """See `ClientSession`."""
@@ -122,10 +93,6 @@ class MqttConnection(asyncio.Protocol):
         else:
             code = ReasonCode.SERVER_SHUTTING_DOWN if self._shutting_down() else ReasonCode.ADMINISTRATIVE_ACTION
         self.end(code, reason)
-
-    def abort(self) -> None:
-        """See `ClientSession`."""
-        self._output.abort()
 
     def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002 - a connection has one
         """See `ClientSession`: the connection ends with its session."""
@@ -162,21 +129,6 @@ class MqttConnection(asyncio.Protocol):
 
     # asyncio.Protocol
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio."""
-        # Transports of other loops than asyncio's have its methods without being derived from its class.
-        self._transport = cast("asyncio.Transport", transport)
-        self._output.connect(self._transport)
-        self._input.connect(self._transport)
-        if (sock := transport.get_extra_info("socket")) is not None:
-            with contextlib.suppress(OSError):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._info = ClientInfo(peer_address(transport))
-        self._clients.start(self)
-        channel = server_channel(transport, None if self._certificate is None else self._certificate())
-        self._login = ClientLogin(self._logins, self, channel, self._info.host)
-        self._timer = self._loop.call_later(self._open_timeout, self._on_open_timeout)
-
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
         self._input.count(len(data))
@@ -187,39 +139,10 @@ class MqttConnection(asyncio.Protocol):
         if self._client is not None and self._client.unanswered > self._options.receive_maximum:
             self._input.hold(InputHold.STORING)
 
-    def pause_writing(self) -> None:
-        """See asyncio: a client that does not read is not read from either."""
-        self._input.hold(InputHold.WRITING)
-
-    def resume_writing(self) -> None:
-        """See asyncio."""
-        self._input.release(InputHold.WRITING)
-        if self._client is not None:
-            self._client.dispatch()
-
     def on_answered(self) -> None:
         """See `ConnectedClient`."""
         if self._client is not None and not self._client.unanswered:
             self._input.release(InputHold.STORING)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
-        if exc is not None:
-            log.debug("lost: %s: %s", self, exc)
-        if self.machine.connect is None:
-            self._log_failure("it disconnected before it had sent CONNECT", logging.INFO)
-        self._stop_timer()
-        if self._login is not None:
-            self._login.close()
-        self._transport = None
-        self._output.disconnect()
-        self._input.disconnect()
-        try:
-            self._leave()
-        finally:
-            # Whatever happens here, the broker must not wait for this connection when it ends.
-            self.ended.set_result(None)
-            self._clients.end(self)
 
     # Packets
 
@@ -316,10 +239,7 @@ class MqttConnection(asyncio.Protocol):
         """See `LoginOwner`: the client learns the code alone."""
         if self.machine.state is MqttState.CLOSED:
             return
-        user = "" if self._login is None else self._login.claimed_user
-        who = f"user {user!r}" if user else "no user"
-        self._registry.observer.on_connection_refused(ClientInfo(self._info.address, user=user), reason)
-        self._log_failure(f"login of {who} refused: {reason}")
+        self._report_rejection(reason)
         renewing = self.machine.state is MqttState.RENEWING
         self.end(ReasonCode.NOT_AUTHORIZED if renewing else LOGIN_CODES[refusal], "the login is refused")
 
@@ -352,7 +272,7 @@ class MqttConnection(asyncio.Protocol):
         if refusal is not None:
             self._refuse(REASONS[refusal.reason], refusal.description)
             return
-        self._stop_timer()
+        self._stop_timers()
         try:
             client = MqttClient(
                 self, Principal.of(self), self._operations, self._clients, self._sessions, self._options
@@ -390,13 +310,17 @@ class MqttConnection(asyncio.Protocol):
         client.resume()
         if machine.keep_alive:
             self._input.begin_silence()
-            self._timer = self._loop.call_later(1.5 * machine.keep_alive, self._on_keep_alive)
+            self._start_timer("keep alive", 1.5 * machine.keep_alive, self._on_keep_alive)
         log.debug("connected: %s", self)
         self._handle()  # what came meanwhile
 
     def _refuse(self, code: ReasonCode, reason: str) -> None:
         self._log_failure(reason)
         self.end(code, reason)
+
+    @property
+    def _has_begun(self) -> bool:
+        return self.machine.connect is not None
 
     def _leave(self) -> None:
         """The client has nothing here any more; its session may be gone on with."""
@@ -407,48 +331,25 @@ class MqttConnection(asyncio.Protocol):
 
     # Writing
 
-    @property
-    def has_room(self) -> bool:
-        """More may be written without piling up in memory."""
-        return not self._input.is_held(InputHold.WRITING) and self._output.has_room
-
     def write(self, data: bytes) -> None:
         """Write bytes in this turn of the loop."""
         self._output.write(data)
 
-    def _on_room(self) -> None:
-        if not self._input.is_held(InputHold.WRITING) and self._client is not None:
+    def _dispatch(self) -> None:
+        if self._client is not None:
+            self._client.dispatch()
+
+    def _dispatch_later(self) -> None:
+        if self._client is not None:
             self._client.dispatch_later()
 
-    def _close_transport(self) -> None:
-        if self._output.close():
-            self._stop_timer()
-
     # Time
-
-    def _on_open_timeout(self) -> None:
-        self._timer = None
-        self._log_failure(f"no login within {self._open_timeout:g} s")
-        self.abort()
 
     def _on_keep_alive(self) -> None:
         allowed = 1.5 * self.machine.keep_alive
         left = allowed - self._input.silence()
         if left > 0:
-            self._timer = self._loop.call_later(left, self._on_keep_alive)
+            self._start_timer("keep alive", left, self._on_keep_alive)
             return
-        self._timer = None
         log.info("dropped %s: it has sent nothing for %g s", self, allowed)
         self.end(ReasonCode.KEEP_ALIVE_TIMEOUT, f"nothing was sent for {allowed:g} s")
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _log_failure(self, reason: str, level: int = logging.WARNING) -> None:
-        """Count and log a failure, once per connection."""
-        if not self._failed:
-            self._failed = True
-            self._registry.counters.failures += 1
-            log.log(level, "dropped %s: %s", self, reason)

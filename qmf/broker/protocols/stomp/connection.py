@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
-import socket
 import uuid
 from collections.abc import Callable, Hashable, Sequence
-from typing import cast
 
 from qmf._version import __version__
 from qmf.broker.client_info import ClientInfo
@@ -18,15 +14,14 @@ from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
-from qmf.broker.protocols.input import HeldInput, InputHold
-from qmf.broker.protocols.login import ClientLogin, LoginRefusal, peer_address
-from qmf.broker.protocols.output import TurnOutput
+from qmf.broker.protocols.client_connection import ClientConnection
+from qmf.broker.protocols.input import InputHold
+from qmf.broker.protocols.login import LoginRefusal
 from qmf.broker.protocols.stomp.client import CommandFailed, StompClient
 from qmf.broker.protocols.stomp.frames import MAX_HEAD, Frame, FrameError, FrameReader, StompVersion, encode_frame
 from qmf.broker.protocols.stomp.options import StompOptions
 from qmf.broker.refusal import Reason
 from qmf.broker.sessions import ClientSessions
-from qmf.bus.channels import server_channel
 from qmf.sasl.results import Authenticated
 
 log = logging.getLogger("qmf.broker")
@@ -35,11 +30,10 @@ log = logging.getLogger("qmf.broker")
 _MAX_HEARTBEAT = 24 * 3600 * 1000
 
 
-class StompConnection(asyncio.Protocol):
+class StompConnection(ClientConnection):
     """A connection that a client of STOMP made.
 
     Attributes:
-        ended: done when the connection is gone.
         version: that both ends have agreed on.
     """
 
@@ -58,41 +52,19 @@ class StompConnection(asyncio.Protocol):
         Args:
             options: see there.
             operations, clients, logins: of the broker.
-            open_timeout: seconds that the client has for its login.
-            certificate: returns the broker's certificate as DER; None if it is not known.
+            open_timeout, certificate: see `ClientConnection`.
         """
-        self._loop = asyncio.get_running_loop()
-        self.ended: asyncio.Future[None] = self._loop.create_future()
+        super().__init__(operations, clients, logins, open_timeout=open_timeout, certificate=certificate)
         self.version = StompVersion.V1_2
         self._options = options
-        self._operations = operations
-        self._registry = operations.registry
-        self._clients = clients
-        self._logins = logins
-        self._open_timeout = open_timeout
-        self._certificate = certificate
-        self._info = ClientInfo("unknown")
         self._reader = FrameReader(MAX_HEAD)  # until somebody has logged in
-        self._transport: asyncio.Transport | None = None
-        self._login: ClientLogin | None = None
         #: CONNECT, while the login is checked and after it.
         self._connect: Frame | None = None
         self._client: StompClient | None = None
-        self._output = TurnOutput(self._on_room)
-        self._input = HeldInput()
-        self._handling = self._failed = self._closing = False
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._closing = False
         self._frames_in = self._frames_out = 0
 
-    def __str__(self) -> str:
-        return f"{self._info.container or 'client'} at {self._info.address}"
-
     # ClientSession
-
-    @property
-    def info(self) -> ClientInfo:
-        """See `BrokerClient`; before the login, only the address."""
-        return self._info
 
     def traffic(self) -> Traffic:
         """See `ClientSession`."""
@@ -101,10 +73,6 @@ class StompConnection(asyncio.Protocol):
     def close(self, reason: str, cause: Reason | None = None) -> None:  # noqa: ARG002 - there are no codes
         """See `ClientSession`."""
         self.fail(reason)
-
-    def abort(self) -> None:
-        """See `ClientSession`."""
-        self._output.abort()
 
     def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002 - a connection has one
         """See `ClientSession`: the connection ends with its session."""
@@ -123,21 +91,6 @@ class StompConnection(asyncio.Protocol):
 
     # asyncio.Protocol
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio."""
-        # Transports of other loops than asyncio's have its methods without being derived from its class.
-        self._transport = cast("asyncio.Transport", transport)
-        self._output.connect(self._transport)
-        self._input.connect(self._transport)
-        if (sock := transport.get_extra_info("socket")) is not None:
-            with contextlib.suppress(OSError):
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._info = ClientInfo(peer_address(transport))
-        self._clients.start(self)
-        channel = server_channel(transport, None if self._certificate is None else self._certificate())
-        self._login = ClientLogin(self._logins, self, channel, self._info.host)
-        self._start_timer("open", self._open_timeout, self._on_open_timeout)
-
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
         self._input.count(len(data))
@@ -145,34 +98,6 @@ class StompConnection(asyncio.Protocol):
         self._handle()
         if self._client is not None:
             self._client.end_turn()
-
-    def pause_writing(self) -> None:
-        """See asyncio: a client that does not read is not read from either."""
-        self._input.hold(InputHold.WRITING)
-
-    def resume_writing(self) -> None:
-        """See asyncio."""
-        self._input.release(InputHold.WRITING)
-        self._dispatch()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
-        if exc is not None:
-            log.debug("lost: %s: %s", self, exc)
-        if self._connect is None:
-            self._log_failure("it disconnected before it had sent CONNECT", logging.INFO)
-        self._stop_timers()
-        if self._login is not None:
-            self._login.close()
-        self._transport = None
-        self._output.disconnect()
-        self._input.disconnect()
-        try:
-            self._leave()
-        finally:
-            # Whatever happens here, the broker must not wait for this connection when it ends.
-            self.ended.set_result(None)
-            self._clients.end(self)
 
     # Frames
 
@@ -270,18 +195,10 @@ class StompConnection(asyncio.Protocol):
         """See `LoginOwner`: the client learns no more than that."""
         if self._closing:
             return
-        user = "" if self._login is None else self._login.claimed_user
-        who = f"user {user!r}" if user else "no user"
-        self._registry.observer.on_connection_refused(ClientInfo(self._info.address, user=user), reason)
-        self._log_failure(f"login of {who} refused: {reason}")
+        self._report_rejection(reason)
         self.fail("the login is refused")
 
     # For the client
-
-    @property
-    def has_room(self) -> bool:
-        """See `FrameSender`."""
-        return not self._input.is_held(InputHold.WRITING) and self._output.has_room
 
     def send_frame(self, command: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> None:
         """See `FrameSender`."""
@@ -308,8 +225,11 @@ class StompConnection(asyncio.Protocol):
         """See `StompConnectionEnd`."""
         self._leave()
         self._closing = True
-        if self._output.close():
-            self._stop_timers()
+        self._close_transport()
+
+    @property
+    def _has_begun(self) -> bool:
+        return self._connect is not None
 
     def _leave(self) -> None:
         """The client has nothing here any more."""
@@ -319,9 +239,12 @@ class StompConnection(asyncio.Protocol):
 
     # Writing
 
-    def _on_room(self) -> None:
-        if not self._input.is_held(InputHold.WRITING):
-            self._loop.call_soon(self._dispatch)
+    def _dispatch(self) -> None:
+        if self._client is not None:
+            self._client.dispatch()
+
+    def _dispatch_later(self) -> None:
+        self._loop.call_soon(self._dispatch)
 
     # What is sent, and has yet to be stored
 
@@ -332,10 +255,6 @@ class StompConnection(asyncio.Protocol):
     def resume_reading(self) -> None:
         """See `StompConnectionEnd`."""
         self._input.release(InputHold.STORING)
-
-    def _dispatch(self) -> None:
-        if self._client is not None:
-            self._client.dispatch()
 
     # Time
 
@@ -365,25 +284,6 @@ class StompConnection(asyncio.Protocol):
             return
         log.info("dropped %s: it has sent nothing for %g s", self, allowed)
         self.fail(f"nothing was sent for {allowed:g} s")
-
-    def _on_open_timeout(self) -> None:
-        self._log_failure(f"no login within {self._open_timeout:g} s")
-        self.abort()
-
-    def _start_timer(self, name: str, seconds: float, callback: Callable[[], object]) -> None:
-        self._timers[name] = self._loop.call_later(max(0.0, seconds), callback)
-
-    def _stop_timers(self) -> None:
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
-
-    def _log_failure(self, reason: str, level: int = logging.WARNING) -> None:
-        """Count and log a failure, once per connection."""
-        if not self._failed:
-            self._failed = True
-            self._registry.counters.failures += 1
-            log.log(level, "dropped %s: %s", self, reason)
 
 
 def _read_heartbeat(frame: Frame) -> tuple[int, int] | None:
