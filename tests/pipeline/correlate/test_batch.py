@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import attrs
@@ -11,10 +12,14 @@ from pipeline.correlation import FOUND, batch, fill, options, short
 from pipeline.lakes import SECOND, Shop
 from pipeline.shop import TILL
 
+from qmf.models.federation import schema as federation
+from qmf.models.forwarding import schema as forwarding
 from qmf.pipeline.correlate.alert_table import alerts
 from qmf.pipeline.lake.columns import ClassVersion
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -116,3 +121,50 @@ def test_a_rule_about_a_class_of_several_packages_does_not_stop_the_others(shop:
     found = batch(options(shop, text, late=0))
     assert {item.rule for item in found.alerts} == {"good"}
     assert [line.partition(": ")[0] for line in found.failures] == ["rules.toml:3"]
+
+
+def test_the_rules_of_the_examples_about_links_and_relays_over_a_lake(shop: Shop) -> None:
+    relay, route = ClassVersion.from_schema(forwarding.RELAY), ClassVersion.from_schema(federation.ROUTE)
+    letter = ClassVersion.from_schema(forwarding.DEAD_LETTERED)
+    doubt = ClassVersion.from_schema(federation.MESSAGES_IN_DOUBT)
+    shared = {"table": relay, "object": "office", "name": "office.example", "lastError": "refused"}
+    for at, waiting, state in (
+        (0, 0, "Operational"),
+        (60, 20_000, "Waiting"),
+        (420, 9, "Waiting"),
+        (480, 0, "Operational"),
+    ):
+        shop.put((at, 0), waiting=waiting, state=state, **shared)
+    for at, up in ((0, True), (10, False), (100, True)):
+        shop.put(
+            (at, 0), table=route, object="out", name="out", up=up, link="out", source="q", target="q", place="hq:5672",
+            state="Waiting", lastError="refused", measured=True, behind=0, backlog=0,
+        )  # fmt: skip
+    shop.events(*((at, {"domain": "office.example", "address": "x@office.example"}) for at in range(10)), table=letter)
+    shop.events((20, {"name": "out", "peer": "hq", "count": 3, "reason": "deleted"}), table=doubt)
+    shop.beat(0, 500)
+    text = (ROOT / "examples" / "rules.toml").read_text(encoding="utf-8")
+    names = ("relay-down", "relay-queue-fills", "dead-letters", "route-down", "messages-in-doubt")
+    wanted = [
+        part
+        for part in re.split(r"(?m)^(?=\[[\w-]+\]$)", text)
+        if part.startswith(tuple(f"[{name}]" for name in names))
+    ]
+    assert len(wanted) == len(names)
+    found = batch(options(shop, "".join(wanted))).alerts
+    assert short([item for item in found if item.change == "raised"]) == [
+        ("dead-letters", "raised", "a, office.example", 0, 9),
+        ("messages-in-doubt", "raised", "a, out", 20, 20),
+        ("relay-down", "raised", "a, office", 60, 360),
+        ("relay-queue-fills", "raised", "a, office", 60, 120),
+        ("route-down", "raised", "a, out", 10, 70),
+    ]
+    texts = {item.rule: item.message for item in found if item.change == "raised"}
+    assert texts["relay-down"] == "the relay to office.example is Waiting: refused"
+    assert texts["relay-queue-fills"] == "20 k messages wait for office.example, whose relay is Waiting"
+    assert texts["dead-letters"] == "10 messages to office.example were given up within 1h"
+    assert {item.rule for item in found if item.change == "cleared"} >= {
+        "relay-down",
+        "relay-queue-fills",
+        "route-down",
+    }
