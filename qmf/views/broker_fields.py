@@ -18,6 +18,9 @@ MQTT_PACKAGE = "qmf.mqtt"
 #: The package and the class of routes between brokers, which brokers of this project have.
 FEDERATION_PACKAGE, ROUTE = "qmf.federation", "route"
 
+#: The package and the classes of what forwards messages to other domains, and between queues.
+FORWARDING_PACKAGE, RELAY, QUEUE_LINK = "qmf.forwarding", "relay", "queuelink"
+
 #: The statistics that matter, by class in lower case.
 _IMPORTANT: Mapping[str, Sequence[str]] = {
     "broker": ("queueCount", "msgDepth", "msgTotalEnqueues", "msgTotalDequeues"),
@@ -30,26 +33,29 @@ _IMPORTANT: Mapping[str, Sequence[str]] = {
 }
 
 
-_IMPORTANT_OF_ROUTES = ("place", "state", "backlog", "behind", "transfers", "lastError", "since")
+#: The same of those that brokers of this project have besides, by package and class.
+_IMPORTANT_OF_OURS: Mapping[tuple[str, str], Sequence[str]] = {
+    (FEDERATION_PACKAGE, ROUTE): (
+        *("place", "state", "backlog", "behind", "transfers", "rate", "lastError", "since"),
+        *("credit", "inDoubt"),
+    ),
+    (FORWARDING_PACKAGE, RELAY): ("state", "waiting", "forwarded", "retried", "deadLettered", "lastError", "since"),
+    (FORWARDING_PACKAGE, QUEUE_LINK): ("state", "passed", "skipped", "lastError", "since"),
+}
 
 
 def important_values(schema: ClassSchema) -> Sequence[str]:
     """The statistics of a class of brokers that operators look for; none for others."""
-    if is_route(schema):
-        return _IMPORTANT_OF_ROUTES
     if schema.package == MQTT_PACKAGE:
         return ("subscriptions", "queued", "inflight")
-    return _IMPORTANT.get(schema.name.lower(), ()) if schema.package == BROKER_PACKAGE else ()
+    if schema.package == BROKER_PACKAGE:
+        return _IMPORTANT.get(schema.name.lower(), ())
+    return _IMPORTANT_OF_OURS.get((schema.package, schema.name.lower()), ())
 
 
 def is_queue(schema: ClassSchema) -> bool:
     """True for the class of a broker's queues."""
     return schema.package == BROKER_PACKAGE and schema.name.lower() == "queue"
-
-
-def is_route(schema: ClassSchema) -> bool:
-    """True for the class of routes between brokers."""
-    return schema.package == FEDERATION_PACKAGE and schema.name.lower() == ROUTE
 
 
 class FieldKind(enum.Enum):

@@ -10,6 +10,9 @@ import attrs
 from qmf.client import BrokerAgent
 from qmf.tools.route.places import BrokerPlace
 
+#: Types of links that routes cannot be on.
+_AMQP_LINKS = ("incoming", "outgoing")
+
 
 @attrs.frozen
 class LinkView:
@@ -97,7 +100,9 @@ class RoutedBroker:
 
     def links(self) -> list[LinkView]:
         """The links that routes can be on: incoming and outgoing ones of AMQP 1.0 are not."""
-        others = {str(item.get("name")) for kind in ("incoming", "outgoing") for item in self.agent.list(kind)}
+        others = {str(item.get("name")) for kind in _AMQP_LINKS for item in self.agent.list(kind)}
+        # A broker of this project has those only while they are up, and the others always.
+        others |= {str(item.get("name")) for item in self.agent.list("route") if item.get("kind") in _AMQP_LINKS}
         found = (LinkView(_id_of(item), item["_values"]) for item in self.agent.find_all("link"))
         return [link for link in found if link.name not in others]
 

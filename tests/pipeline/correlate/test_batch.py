@@ -127,14 +127,16 @@ def test_the_rules_of_the_examples_about_links_and_relays_over_a_lake(shop: Shop
     relay, route = ClassVersion.from_schema(forwarding.RELAY), ClassVersion.from_schema(federation.ROUTE)
     letter = ClassVersion.from_schema(forwarding.DEAD_LETTERED)
     doubt = ClassVersion.from_schema(federation.MESSAGES_IN_DOUBT)
-    shared = {"table": relay, "object": "office", "name": "office.example", "lastError": "refused"}
     for at, waiting, state in (
         (0, 0, "Operational"),
         (60, 20_000, "Waiting"),
         (420, 9, "Waiting"),
         (480, 0, "Operational"),
     ):
-        shop.put((at, 0), waiting=waiting, state=state, **shared)
+        shop.put(
+            (at, 0), table=relay, object="office", name="office.example", waiting=waiting, state=state,
+            lastError="refused",
+        )  # fmt: skip
     for at, up in ((0, True), (10, False), (100, True)):
         shop.put(
             (at, 0), table=route, object="out", name="out", up=up, link="out", source="q", target="q", place="hq:5672",
@@ -159,10 +161,10 @@ def test_the_rules_of_the_examples_about_links_and_relays_over_a_lake(shop: Shop
         ("relay-queue-fills", "raised", "a, office", 60, 120),
         ("route-down", "raised", "a, out", 10, 70),
     ]
-    texts = {item.rule: item.message for item in found if item.change == "raised"}
-    assert texts["relay-down"] == "the relay to office.example is Waiting: refused"
-    assert texts["relay-queue-fills"] == "20 k messages wait for office.example, whose relay is Waiting"
-    assert texts["dead-letters"] == "10 messages to office.example were given up within 1h"
+    messages = {item.rule: item.message for item in found if item.change == "raised"}
+    assert messages["relay-down"] == "the relay to office.example is Waiting: refused"
+    assert messages["relay-queue-fills"] == "20 k messages wait for office.example, whose relay is Waiting"
+    assert messages["dead-letters"] == "10 messages to office.example were given up within 1h"
     assert {item.rule for item in found if item.change == "cleared"} >= {
         "relay-down",
         "relay-queue-fills",

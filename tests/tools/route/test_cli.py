@@ -171,6 +171,18 @@ def test_links(run: Run, fails: Fails, places: list[str]) -> None:
     assert len(run("link", "list", one)) == 4
 
 
+def test_links_of_amqp_are_none_of_routes_whether_up_or_not(run: Run, places: list[str]) -> None:
+    with BrokerAgent.connect(places[0], timeout=30) as agent:
+        for name, url in (("there", f"amqp://{places[1]}"), ("nowhere", "amqp://127.0.0.1:1")):
+            agent.create("domain", name, {"url": url})
+            agent.create("outgoing", f"to {name}", {"domain": name, "source": "q", "target": "q"})
+        while {item.state for item in agent.getAllLinks()} != {"Operational", "Waiting"}:
+            pass
+        assert run("link", "list", places[0]) == ["No Links Found"]
+        for name in ("there", "nowhere"):
+            agent.delete("outgoing", f"to {name}")
+
+
 def test_a_link_logs_in_as_the_address_says(run: Run, places: list[str]) -> None:
     with EmbeddedBroker(users={"ann": "secret"}, management=3600) as safe:
         at = safe.url.removeprefix("amqp://")
