@@ -180,15 +180,16 @@ def _steps(samples: ClassSamples, order: str) -> str:
         *(() if samples.steady else _OWN_LIFE),
         *values,
     ]
-    after = [
-        "lag(_ts_ns) over p is null as _is_first",
-        "lead(_ts_ns) over p as _ts_a",
-        *(() if samples.steady else (f"lead({_LIFE}) over p as _life_a",)),
-    ]
+    # One sort of all samples, whose neighbours then are those of the rows, costs half of what windows cost that DuckDB
+    # sorts by themselves. Where samples lack members, the next sample that has one may be farther away.
+    after = _SORTED if not samples.sparse else _PARTITIONED
+    columns = [after.is_first, f"{after.of('_ts_ns')} as _ts_a"]
+    if not samples.steady:
+        columns.append(f"{after.of(_LIFE)} as _life_a")
     if samples.sparse:
-        after.append("row_number() over p as _n")
+        columns.append("row_number() over p as _n")
     if "" in samples.clocks:
-        after.append("lead(_arrival) over p as _arrival_a")
+        columns.append(f"{after.of('_arrival')} as _arrival_a")
     step = [
         "_ts_a is null as _is_last",
         f"case when {_holds(samples, '_life_a')} then _ts_a - _ts_ns end as _held",
@@ -201,7 +202,7 @@ def _steps(samples: ClassSamples, order: str) -> str:
             # The next sample is the next one that has the member.
             packed = f"{{'v': {value}, 'l': {_LIFE}, 't': _ts_ns, 'a': _arrival}}"
             present = samples.is_present(number)
-            after.append(f"lead(case when {present} then {packed} end ignore nulls) over p as _after{number}")
+            columns.append(f"lead(case when {present} then {packed} end ignore nulls) over p as _after{number}")
             later = f"_after{number}"
             holds = _holds(samples, f"{later}.l")
             step += [
@@ -209,16 +210,46 @@ def _steps(samples: ClassSamples, order: str) -> str:
                 f"case when {present} and {holds} then {later}.t - _ts_ns end as _held{number}",
             ]
         elif member.style is Style.COUNT:
-            after.append(f"lead({value}) over p as _after{number}")
+            columns.append(f"{after.of(value)} as _after{number}")
     source = (
         f"{samples.source} as samples join {samples.keys} as keys on samples._object = keys._object "
         "and samples._agent is not distinct from keys._agent and samples._run = keys._run"
     )
+    window = f" window p as (partition by {_GROUP} order by {order})" if samples.sparse else ""
+    by = "" if samples.sparse else f" order by {_GROUP}, {order}"
+    # Rows beside each other are found by one thread; what is made of them then is not.
+    kept = "" if samples.sparse else " materialized"
     return (
-        f"sample as (select {', '.join(read)} from {source} where _statistics), "
-        f"numbered as (select *, {', '.join(after)} from sample window p as (partition by {_GROUP} order by {order})), "
+        f"sample as (select {', '.join(read)} from {source} where _statistics{by}), "
+        f"numbered as{kept} (select *, {', '.join(columns)} from sample{window}), "
         f"step as (select *, {', '.join(step)} from numbered)"
     )
+
+
+@attrs.frozen
+class _Next:
+    """The neighbours of samples in their object and window, as SQL.
+
+    Attributes:
+        is_first: a column, true for the first sample.
+        value: of the next sample, null for the last one; ``{}`` stands for an expression.
+    """
+
+    is_first: str
+    value: str
+
+    def of(self, expression: str) -> str:
+        """An expression of the next sample."""
+        return self.value.replace("{}", expression)
+
+
+#: The neighbours of samples that are sorted by object, window and time, as the rows beside them.
+_SORTED = _Next(
+    "lag(_series) over () is distinct from _series or lag(_window) over () is distinct from _window as _is_first",
+    "case when lead(_series) over () = _series and lead(_window) over () = _window then lead({}) over () end",
+)
+#: Those of samples in any order.
+_PARTITIONED = _Next("lag(_ts_ns) over p is null as _is_first", "lead({}) over p")
 
 
 def _is_back(arrival: str) -> str:
@@ -345,4 +376,6 @@ def _growth(samples: ClassSamples, number: int) -> list[str]:
 def _number(samples: ClassSamples, name: str) -> str:
     whole = next(member.whole or name == member.count for member in samples.members if name in member.columns)
     type = "double" if not whole else "hugeint" if samples.large else "bigint"
-    return f"cast({quote_name(name)} as {type})"
+    value = quote_name(name)
+    # DuckDB looks for overflows of decimals of 20 digits one by one, of those of 18 all at once.
+    return f"cast({f'cast({value} as decimal(18, 0))' if type == 'bigint' else value} as {type})"
