@@ -9,12 +9,13 @@
 #include <structmember.h>
 
 /* The number of `VERSION` of the module; `_compile.py` takes only the one that it knows. */
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 typedef struct {
     PyObject_VAR_HEAD
     vectorcallfunc call;
     PyTypeObject *cls;
+    int acyclic;
     Py_ssize_t offsets[];
 } maker_t;
 
@@ -29,6 +30,8 @@ static PyObject *make(PyObject *self, PyObject *const *arguments, size_t flags, 
     PyObject *made = maker->cls->tp_alloc(maker->cls, 0);
     for (Py_ssize_t i = 0; made && i < count; i++)
         *(PyObject **)((char *)made + maker->offsets[i]) = Py_NewRef(arguments[i]);
+    if (made && maker->acyclic && PyObject_IS_GC(made))
+        PyObject_GC_UnTrack(made);
     return made;
 }
 
@@ -94,23 +97,28 @@ static Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name)
 }
 
 PyDoc_STRVAR(maker_doc,
-"maker(cls, names)\n\n"
+"maker(cls, names, acyclic)\n\n"
 "A function that makes instances of a class of Python, and takes a value for each slot in `names`, a tuple, by position.\n"
-"No `__init__` and no `__new__` runs. Raises TypeError if one of them is no slot.\n");
+"No `__init__` and no `__new__` runs. The collector of cycles does not look at instances if `acyclic` is true: their\n"
+"values must not refer to them, not even by way of others. Raises TypeError if one of the names is no slot.\n");
 
 static PyObject *maker(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 2 || !PyType_Check(arguments[0]) || !PyTuple_Check(arguments[1]) ||
+    if (count != 3 || !PyType_Check(arguments[0]) || !PyTuple_Check(arguments[1]) ||
         !(((PyTypeObject *)arguments[0])->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
-        PyErr_SetString(PyExc_TypeError, "maker takes a class of Python and a tuple");
+        PyErr_SetString(PyExc_TypeError, "maker takes a class of Python, a tuple and a boolean");
         return NULL;
     }
     PyTypeObject *cls = (PyTypeObject *)arguments[0], *type = *(PyTypeObject **)PyModule_GetState(module);
     Py_ssize_t size = PyTuple_GET_SIZE(arguments[1]);
+    int acyclic = PyObject_IsTrue(arguments[2]);
+    if (acyclic < 0)
+        return NULL;
     maker_t *made = PyObject_GC_NewVar(maker_t, type, size);
     if (!made)
         return NULL;
     made->call = make;
+    made->acyclic = acyclic;
     made->cls = (PyTypeObject *)Py_NewRef((PyObject *)cls);
     for (Py_ssize_t i = 0; i < size; i++) {
         made->offsets[i] = slot_offset(cls, PyTuple_GET_ITEM(arguments[1], i));

@@ -93,6 +93,19 @@ def test_slots_are_filled_in_the_order_that_is_asked_for() -> None:
         filler(int, ("real",))
 
 
+@pytest.mark.skipif(_compile.compiled_records() is None, reason="the module is not compiled")
+def test_the_collector_of_cycles_does_not_look_at_acyclic_values() -> None:
+    tracked, untracked = fast_constructor(Point), fast_constructor(Point, acyclic=True)
+    assert (gc.is_tracked(tracked(1, 2, [])), gc.is_tracked(untracked(1, 2, []))) == (True, False)
+    held = [3]
+    before = sys.getrefcount(held)
+    points = [untracked(held, 2, "p") for _ in range(10)]
+    assert sys.getrefcount(held) == before + 10
+    assert copy.copy(points[0]) == Point(held, 2, name="p")  # type: ignore[arg-type]
+    del points
+    assert sys.getrefcount(held) == before
+
+
 def test_without_the_compiled_module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(_compile.NO_NATIVE, "1")
     assert _compile.compiled_records.__wrapped__() is None

@@ -315,9 +315,9 @@ class IndicationHandler:
         return types
 
 
-#: In the order of their fields.
-_make_event, _make_raised = fast_constructor(RemoteEvent), fast_constructor(EventRaised)
-_make_arguments = filler(EventArguments, ("_values", "_types", "_agent")) or EventArguments
+#: In the order of their fields. Nothing that events refer to knows of them: neither agents, nor schemas, nor values.
+_make_event, _make_raised = fast_constructor(RemoteEvent, acyclic=True), fast_constructor(EventRaised, acyclic=True)
+_make_arguments = filler(EventArguments, ("_values", "_types", "_agent"), acyclic=True) or EventArguments
 
 
 def _countdown(count: int, message: ReceivedMessage) -> Callable[[], None]:

@@ -15,7 +15,7 @@ from qmf.protocol.objects.encoder import EventEncoder, ObjectEncoder, encode_blo
 from qmf.protocol.objects.keyed_encoding import Encode, Entries, entry_encoder, list_body
 from qmf.protocol.objects.merged_values import as_dict, compare_bytes, detached_values, merge_values, shared_names
 from qmf.protocol.objects.row_encoding import Lead, RowEncoder, SourcePart
-from qmf.protocol.objects.row_objects import class_runs
+from qmf.protocol.objects.row_objects import class_runs, make_object
 
 __all__ = [
     "Column",
@@ -36,6 +36,7 @@ __all__ = [
     "encode_object",
     "entry_encoder",
     "list_body",
+    "make_object",
     "merge_values",
     "shared_names",
 ]

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
-from qmf._compile import fast_constructor, filler
+from qmf._compile import fast_constructor
 from qmf.codec.type_codes import CONSTANTS, UUID16
 from qmf.protocol.objects.columns import FIXED_FORMATS, LENGTHS, NESTED, TEXTS
 from qmf.protocol.objects.general import nearest_severity
-from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol.objects.lazy_values import make_values
 from qmf.protocol.objects.nested_values import NestedValues
 from qmf.protocol.objects.shape_functions import Place
 from qmf.protocol.objects.shapes import Shape
@@ -117,9 +117,9 @@ def event_reader(
         the function, a `Read`; None where there is none for this form: of events that name an object, and of maps
         with more values than any event has.
     """
-    module, make_values = compiled_module(), filler(LazyValues, ("layout", "_data", "_at"))
+    module = compiled_module()
     names = [name for name, _ in fields]
-    if module is None or make_values is None or "_object_id" in names or len(shape.names) + 2 > _MOST_VALUES:
+    if module is None or "_object_id" in names or len(shape.names) + 2 > _MOST_VALUES:
         return None
     steps = FormSteps(nested)
     numbers: dict[str, int] = {}
@@ -142,7 +142,7 @@ def event_reader(
         numbers.get("_timestamp", -1),
         numbers.get("_severity", -1),
         class_key,
-        fast_constructor(EventData),
+        fast_constructor(EventData, acyclic=True),
         make_values,
         nearest_severity,
         nearest_severity(None),

@@ -16,7 +16,7 @@ from qmf._compile import fast_constructor
 from qmf.codec.type_codes import CONSTANTS
 from qmf.protocol.objects.event_forms import event_reader
 from qmf.protocol.objects.general import nearest_severity
-from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol.objects.lazy_values import make_values
 from qmf.protocol.objects.nested_values import NestedValues
 from qmf.protocol.objects.row_objects import EMPTY, make_object
 from qmf.protocol.objects.shape_functions import MapSource, Place, at, reading_lines
@@ -56,7 +56,7 @@ class Form:
 def object_function(nested: Mapping[int, NestedValues], read_id: ReadId, form: Form) -> Read[ObjectData]:
     """The function that reads the objects of a form; `nested` reads maps and lists among the values, by type code."""
     source = _FormSource(nested, read_id, form, reading=False)
-    source.names |= {"make": make_object, "Values": LazyValues, "shape": form.shape, "EMPTY": EMPTY}
+    source.names |= {"make": make_object, "Values": make_values, "shape": form.shape, "EMPTY": EMPTY}
     values = f"Values(shape, data, (p{source.value_runs[0]}, stop, ({''.join(f'p{i}, ' for i in source.value_runs)})))"
     result = f"make({values}, {source.object_id}, key, {', '.join(OBJECT_NUMBERS)}, EMPTY, False)"
     return source.reader(dict.fromkeys(OBJECT_NUMBERS, 0), [], result)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from qmf._compile import filler
+
 
 class ValuesLayout(Protocol):
     """What gives the bytes of values their meaning. Where the values are in some data, it describes in its own way."""
@@ -62,7 +64,7 @@ class LazyValues(Mapping[str, object]):
         """The same with bytes of its own, to keep one object of a large message."""
         data, at = self.layout.detach(self._data, self._at)
         # What has bytes of its own stays itself: states that share it are compared by that (`compare_bytes`).
-        return self if data is self._data else LazyValues(self.layout, data, at)
+        return self if data is self._data else make_values(self.layout, data, at)
 
     def __getitem__(self, name: str) -> object:
         return self.layout.get(self._data, self._at, name)
@@ -87,3 +89,7 @@ class LazyValues(Mapping[str, object]):
 
     def __repr__(self) -> str:
         return repr(self.unpack())
+
+
+#: Makes values, with the arguments of the class. No layout knows the values that it describes.
+make_values = filler(LazyValues, ("layout", "_data", "_at"), acyclic=True) or LazyValues

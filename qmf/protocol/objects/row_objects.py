@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, overload
 
 from qmf._compile import fast_constructor
-from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol.objects.lazy_values import make_values
 from qmf.protocol.objects.rows import RowDecoder
 from qmf.protocol.values import EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema import ClassKey
 
 D = TypeVar("D", ObjectData, EventData)
 
-#: In the order of their fields.
-make_object, make_id = fast_constructor(ObjectData), fast_constructor(ObjectId)
+#: In the order of their fields. What was received holds values only, and these know nothing of it.
+make_object, make_id = fast_constructor(ObjectData, acyclic=True), fast_constructor(ObjectId, acyclic=True)
 
 
 class EmptyMapping(Mapping[str, str]):
@@ -70,7 +70,7 @@ class RowObjects(Sequence[ObjectData]):
         decoder, rows = self._decoder, self._rows
         name, update, create, delete = decoder.head(rows, offset)
         object_id = make_id(name, self._agent, self._epoch)
-        values = LazyValues(decoder, rows, offset)
+        values = make_values(decoder, rows, offset)
         return make_object(values, object_id, self.class_key, update, create, delete, EMPTY, False)
 
     def __len__(self) -> int:

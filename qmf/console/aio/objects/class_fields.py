@@ -14,7 +14,7 @@ import attrs
 
 from qmf.console.aio.objects.values import PreparedMethod, convert_value, plain_type
 from qmf.protocol import ObjectData
-from qmf.protocol.objects import as_dict, compare_bytes, detached_values, merge_values, shared_names
+from qmf.protocol.objects import as_dict, compare_bytes, detached_values, make_object, merge_values, shared_names
 from qmf.schema import TYPES, ClassSchema, Property, QmfType, Statistic
 
 Values = Mapping[str, object]
@@ -91,7 +91,18 @@ class ClassFields:
 def detach_data(data: ObjectData) -> ObjectData:
     """The same object without a reference to the message that it was received in, so that it can be kept for long."""
     kept = detached_values(data.values)
-    return data if kept is data.values else attrs.evolve(data, values=kept)
+    if kept is data.values:
+        return data
+    return make_object(
+        kept,
+        data.object_id,
+        data.class_key,
+        data.update_ts,
+        data.create_ts,
+        data.delete_ts,
+        data.subtypes,
+        data.left,
+    )
 
 
 def value_groups(fields: ClassFields, values: Values) -> tuple[bool, bool]:
