@@ -115,7 +115,7 @@ class QueueDelivery:
             return
         contents = self._contents
         if (fifo := self._fifo) is not None and not (
-            contents.observers.need_each or contents.mortal or contents.pager is not None
+            contents.observers.need_acquired or contents.mortal or contents.pager is not None
         ):
             while delivered := consumers.deliver(fifo):
                 for receiver, entries in delivered:

@@ -47,11 +47,12 @@ class Observers:
     Attributes:
         all: in the order in which they were added.
         need_each: some have to be notified of each entry, whatever the depth is.
+        need_acquired: some have to be notified of each entry that is acquired, before it is delivered.
     """
 
     def __init__(self) -> None:
         self.all: tuple[EntryObserver, ...] = ()
-        self.need_each = False
+        self.need_each = self.need_acquired = False
 
     def add(self, observer: EntryObserver) -> None:
         """Notify an observer from now on."""
@@ -70,3 +71,4 @@ class Observers:
     def _set(self, observers: tuple[EntryObserver, ...]) -> None:
         self.all = observers
         self.need_each = not all(isinstance(one, DepthObserver) for one in observers)
+        self.need_acquired = any(type(one).on_acquired is not EntryObserver.on_acquired for one in observers)

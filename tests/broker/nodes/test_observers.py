@@ -24,6 +24,20 @@ def test_all_are_quiet_while_the_depth_is_small_unless_one_needs_each_entry() ->
     assert (observers.are_quiet(2, 9), observers.need_each, observers.all) == (True, False, (few,))
 
 
+def test_an_observer_of_acquisitions_is_needed_before_each_delivery() -> None:
+    class Noting(EntryObserver):
+        def on_acquired(self, entry: Entry) -> None:
+            """Looks at each."""
+
+    observers, noting = Observers(), Noting()
+    observers.add(EntryObserver())
+    assert (observers.need_each, observers.need_acquired) == (True, False)
+    observers.add(noting)
+    assert observers.need_acquired
+    observers.remove(noting)
+    assert not observers.need_acquired
+
+
 def test_an_entry_that_changed_is_a_change_of_the_depth() -> None:
     seen: list[object] = []
 
