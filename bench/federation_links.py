@@ -3,8 +3,8 @@
 Of each kind of brokers, two are processes of their own, and one of them takes messages from the other:
 
 - 1,000 links with a route each, from a queue that is empty: what one costs of the memory of both brokers, and what all
-  cost of a processor while nothing happens. Of RabbitMQ there are fewer shovels, since the time to create them grows
-  with more than the square of their number (900 took four minutes); what they cost of a processor is scaled.
+  cost of a processor while nothing happens. RabbitMQ has its shovels in its configuration, since to create hundreds
+  takes minutes.
 - A route that goes through a proxy, which is cut: messages come to the source meanwhile. When the proxy is there again,
   the time from then until the first hundredth of them and until all have arrived; the processor time of both brokers;
   and what is left of their memory after the first and after the last of several such cuts.
@@ -12,7 +12,7 @@ Of each kind of brokers, two are processes of their own, and one of them takes m
 QMF_BENCH_QPIDD_COMMAND starts the two qpidd (`broker_peers.py`); RabbitMQ is that of `scripts/brokers.py`, where it was
 fetched.
 
-    python bench/federation_links.py [--links N] [--shovels N] [--messages N] [--cuts N] [--seconds N] [--json FILE]
+    python bench/federation_links.py [--links N] [--messages N] [--cuts N] [--seconds N] [--json FILE]
 """
 
 from __future__ import annotations
@@ -42,17 +42,15 @@ LIMITS = {"backlog, until the first hundredth": 6.0, "memory kept by the further
 
 
 def measure_idle(pair: FederatedPair, count: int, seconds: float) -> dict[str, float]:
-    """What so many links cost that have nothing to do: the memory and the share of a processor of one."""
+    """What so many links cost that have nothing to do: the memory of one, and the share of a processor of all."""
     pair.add_queue("idle")
     before = pair.memory()
-    for number in range(count):
-        pair.add_route(f"idle-{number}", "idle", pair.source.url)
-    pair.wait_for_routes(count)
+    pair.add_idle_routes(count, "idle")
     time.sleep(seconds / 4)  # what belongs to the beginning is over
     memory, spent = pair.memory(), pair.cpu()
     time.sleep(seconds)
     spent = pair.cpu() - spent
-    return {"memory of a link": (memory - before) / count / 1e3, "idle links": 100 * spent / seconds / count}
+    return {"memory of a link": (memory - before) / count / 1e3, "idle links": 100 * spent / seconds}
 
 
 def measure_cuts(pair: FederatedPair, count: int, cuts: int) -> dict[str, float]:
@@ -97,9 +95,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, dict[str, float]]:
             note(f"{pair.name}: {found[pair.name]}")
         with ExitStack() as stack:
             pair = stack.enter_context(start())
-            count = min(arguments.links, arguments.shovels) if pair.name == RABBITMQ else arguments.links
-            idle = measure_idle(pair, count, arguments.seconds)
-            found[pair.name] |= {**idle, "idle links": idle["idle links"] * arguments.links}
+            found[pair.name] |= measure_idle(pair, arguments.links, arguments.seconds)
             note(f"{pair.name}: {found[pair.name]}")
     return found
 
@@ -121,7 +117,6 @@ def main() -> None:
     """Measure, and report."""
     options = parser(__doc__)
     options.add_argument("--links", type=int, default=1_000, help="that have nothing to do")
-    options.add_argument("--shovels", type=int, default=300, help="the same of RabbitMQ, at most")
     options.add_argument("--messages", type=int, default=100_000, help="of the backlog")
     options.add_argument("--cuts", type=int, default=2, help="of the route")
     options.add_argument("--seconds", type=float, default=20.0, help="for which idle links are looked at")

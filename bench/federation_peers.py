@@ -38,6 +38,8 @@ CREDIT, ACKNOWLEDGED = 500, 100
 ARRIVED, KEPT = "arrived", "kept"
 #: Names of the exchanges to which they are bound.
 _EXCHANGES = {ARRIVED: "amq.fanout", KEPT: "kept-exchange"}
+#: Gives a configuration of RabbitMQ, for the port that it listens on.
+ErlangTerms = Callable[[int], str]
 #: Limits of qpidd's, which are off.
 _UNLIMITED = {"qpid.max_count": 0, "qpid.max_size": 0}
 
@@ -101,8 +103,8 @@ class FederatedPair(abc.ABC):
         """Delete a link with its route."""
 
     @abc.abstractmethod
-    def wait_for_routes(self, count: int) -> None:
-        """Return when so many are up."""
+    def add_idle_routes(self, count: int, queue: str) -> None:
+        """Have so many links with a route each from a queue of the source, and return when they are up."""
 
     @abc.abstractmethod
     def count_arrived(self, target: str = ARRIVED) -> int:
@@ -154,9 +156,11 @@ class ManagedPair(FederatedPair):
         self._agents[1].delete("bridge", f"{name}.route", {})
         self._agents[1].delete("link", name, {})
 
-    def wait_for_routes(self, count: int) -> None:
+    def add_idle_routes(self, count: int, queue: str) -> None:
         """See `FederatedPair`."""
-        _wait(lambda: self._queue(0, "idle").consumerCount >= count, 0.2)
+        for number in range(count):
+            self.add_route(f"{queue}-{number}", queue, self.source.url)
+        _wait(lambda: self._queue(0, queue).consumerCount >= count, 0.2)
 
     def count_arrived(self, target: str = ARRIVED) -> int:
         """See `FederatedPair`."""
@@ -179,13 +183,19 @@ class ShovelPair(FederatedPair):
 
     pause = 0.1
 
-    def __init__(self, source: RabbitNode, target: RabbitNode, stack: ExitStack) -> None:
-        """Args as of `FederatedPair`."""
+    def __init__(
+        self, source: RabbitNode, target: RabbitNode, stack: ExitStack, restart: Callable[[ErlangTerms], RabbitNode]
+    ) -> None:
+        """Args as of `FederatedPair`; and what starts another target, with more in its configuration."""
         super().__init__(RABBITMQ, source.measured, target.measured, stack)
         self._source, self._target = source, target
+        self._restart = restart
         self._emptied = dict.fromkeys(_EXCHANGES, 0)
+        self._add_targets()
+
+    def _add_targets(self) -> None:
         for queue in _EXCHANGES:
-            target.ask("PUT", f"queues/%2f/{queue}", {"durable": queue == KEPT})
+            self._target.ask("PUT", f"queues/%2f/{queue}", {"durable": queue == KEPT})
 
     def address(self, queue: str) -> str:
         """See `FederatedPair`."""
@@ -207,9 +217,12 @@ class ShovelPair(FederatedPair):
         """See `FederatedPair`."""
         self._target.ask("DELETE", f"parameters/shovel/%2f/{name}", None)
 
-    def wait_for_routes(self, count: int) -> None:
-        """See `FederatedPair`."""
-        _wait(lambda: self._source.count("idle", "consumers") >= count, 0.5)
+    def add_idle_routes(self, count: int, queue: str) -> None:
+        """See `FederatedPair`. They are in the configuration of the target: to create hundreds takes minutes."""
+        self._target = self._restart(partial(_shovel_terms, count, queue, self.source.url))
+        self.target = self._target.measured
+        self._add_targets()
+        _wait(lambda: self._source.count(queue, "consumers") >= count, 0.5)
 
     def count_arrived(self, target: str = ARRIVED) -> int:
         """See `FederatedPair`."""
@@ -220,6 +233,18 @@ class ShovelPair(FederatedPair):
         self._emptied[target] += self._target.count(target, "messages")
         self._target.ask("DELETE", f"queues/%2f/{target}/contents", None)
         _wait(lambda: self._target.count(target, "messages") == 0, 0.1)
+
+
+def _shovel_terms(count: int, queue: str, url: str, port: int) -> str:
+    """The configuration of a RabbitMQ at a port with so many shovels, from the same queue of another one at a URL."""
+    source = f'{{queue, <<"{queue}">>}}, {{prefetch_count, {CREDIT}}}'
+    destination = f'{{publish_fields, [{{exchange, <<>>}}, {{routing_key, <<"{ARRIVED}">>}}]}}'
+    ends = ", ".join(
+        f'{{{end}, [{{protocol, amqp091}}, {{uris, ["{place}"]}}, {{declarations, []}}, {more}]}}'
+        for end, place, more in (("source", url, source), ("destination", f"amqp://127.0.0.1:{port}", destination))
+    )
+    shovels = (f"{{'{queue}-{number}', [{ends}, {{reconnect_delay, 1}}]}}" for number in range(count))
+    return f"[{{rabbitmq_shovel, [{{shovels, [{', '.join(shovels)}]}}]}}].\n"
 
 
 class RabbitNode:
@@ -283,16 +308,28 @@ def _managed(kind: int) -> Iterator[FederatedPair]:
 @contextlib.contextmanager
 def _shovels(rabbitmq: Callable[..., contextlib.AbstractContextManager[str]]) -> Iterator[FederatedPair]:
     with ExitStack() as stack:
-        nodes = []
-        for _ in range(2):
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            port = _free_port()
-            more = ("rabbitmq_shovel", "rabbitmq_shovel_management")
-            url = stack.enter_context(rabbitmq(folder, port, more, "collect_statistics_interval = 500\n"))
-            node = RabbitNode(url, port, psutil.Process(int((folder / "pid").read_text())))
-            _wait(node.answers, 0.2)
-            nodes.append(node)
-        yield ShovelPair(nodes[0], nodes[1], stack)
+        target = stack.enter_context(ExitStack())
+
+        def restart(terms: ErlangTerms) -> RabbitNode:
+            target.close()
+            return target.enter_context(_rabbit_node(rabbitmq, terms))
+
+        source = stack.enter_context(_rabbit_node(rabbitmq))
+        yield ShovelPair(source, target.enter_context(_rabbit_node(rabbitmq)), stack, restart)
+
+
+@contextlib.contextmanager
+def _rabbit_node(
+    rabbitmq: Callable[..., contextlib.AbstractContextManager[str]], terms: ErlangTerms | None = None
+) -> Iterator[RabbitNode]:
+    """A running RabbitMQ whose management answers."""
+    port, plugins = _free_port(), ("rabbitmq_shovel", "rabbitmq_shovel_management")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = stack.enter_context(rabbitmq(folder, port, plugins, "collect_statistics_interval = 500\n", terms))
+        node = RabbitNode(url, port, psutil.Process(int((folder / "pid").read_text())))
+        _wait(node.answers, 0.2)
+        yield node
 
 
 def _rabbit_type() -> Callable[..., contextlib.AbstractContextManager[str]] | None:

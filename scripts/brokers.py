@@ -127,7 +127,13 @@ DEFINITIONS = {
 
 
 @contextlib.contextmanager
-def rabbitmq(folder: Path, http_port: int | None = None, more: Sequence[str] = (), settings: str = "") -> Iterator[str]:
+def rabbitmq(
+    folder: Path,
+    http_port: int | None = None,
+    more: Sequence[str] = (),
+    settings: str = "",
+    terms: Callable[[int], str] | None = None,
+) -> Iterator[str]:
     """A running RabbitMQ with its AMQP 1.0 plugin, and its URL.
 
     Args:
@@ -135,6 +141,7 @@ def rabbitmq(folder: Path, http_port: int | None = None, more: Sequence[str] = (
         http_port: of its management over HTTP; None for none.
         more: further plugins.
         settings: lines for its configuration.
+        terms: gives that in Erlang's form, for the port that it listens on.
     """
     root = CACHE / "rabbitmq"
     if not root.exists():
@@ -149,6 +156,7 @@ def rabbitmq(folder: Path, http_port: int | None = None, more: Sequence[str] = (
     if http_port is not None:
         settings += f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {http_port}\n"
     (folder / "rabbitmq.conf").write_text(settings, encoding="utf-8")
+    (folder / "advanced.config").write_text("[]." if terms is None else terms(port), encoding="utf-8")
     environment = {
         **os.environ,
         "PATH": f"{erlang}/bin:{os.environ['PATH']}",
@@ -159,6 +167,7 @@ def rabbitmq(folder: Path, http_port: int | None = None, more: Sequence[str] = (
         "RABBITMQ_DIST_PORT": str(free_port()),
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
+        "RABBITMQ_ADVANCED_CONFIG_FILE": str(folder / "advanced.config"),
         "RABBITMQ_CONF_ENV_FILE": str(folder / "none.conf"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
         "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
