@@ -231,17 +231,29 @@ class AmqpTransport(asyncio.BufferedProtocol):
         return room
 
     def send_all(
-        self, link: Link, messages: list[bytes], *, settled: bool = False, transaction: bytes | None = None
+        self,
+        link: Link,
+        messages: list[bytes],
+        *,
+        settled: bool = False,
+        transaction: bytes | None = None,
+        delivery_tags: list[int] | None = None,
     ) -> list[int]:
         """Send messages on `link`, in their order, while `can_send` is true; returns their delivery tags.
 
         Args:
-            link, messages, settled, transaction: see `Deliveries.send_all`.
+            link, messages, settled, transaction, delivery_tags: see `Deliveries.send_all`.
         """
         tags: list[int] = []
         while not self._paused:
             sent = self.engine.deliveries.send_all(
-                link, messages, len(tags), MAX_BACKLOG, settled=settled, transaction=transaction
+                link,
+                messages,
+                len(tags),
+                MAX_BACKLOG,
+                settled=settled,
+                transaction=transaction,
+                delivery_tags=delivery_tags,
             )
             if sent:
                 tags += sent

@@ -37,7 +37,7 @@ from qmf.broker.protocols.amqp.tagged import window_of
 from qmf.broker.refusal import Reason, Refusal
 from qmf.bus.client.failures import NetworkFailure
 from qmf.bus.client.network_connection import NetworkConnection
-from qmf.bus.engine.events import Delivery, DeliveryBatch
+from qmf.bus.engine.events import ConfirmedBatch, Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import Outcome, Terminus
@@ -191,13 +191,13 @@ class PullingLink(RememberingIncomingLink):
         self._storing -= len(events) - len(refused)
         self._see_whether_settled()
 
-    def on_published(self, event: Delivery) -> None:
+    def on_published(self, events: Sequence[Delivery]) -> None:
         """See `IncomingLink`."""
-        self._storing += 1
+        self._storing += len(events)
         if self._repeated is None:
-            super().on_published(event)
+            super().on_published(events)
         else:
-            self._repeated.begin(event.delivery_tag, (self, event))
+            self._repeated.begin({event.delivery_tag: (self, event) for event in events})
 
     def _settle(self, event: Delivery, refusal: Refusal | None = None, transaction: bytes | None = None) -> None:
         """See `IncomingLink`."""
@@ -342,10 +342,10 @@ class IncomingBrokerLink(BrokerLink):
         if self._pulling is not None:
             self._pulling.on_deliveries(batch.deliveries)
 
-    def on_settled(self, delivery_tag: int) -> None:
+    def on_confirmed(self, batch: ConfirmedBatch) -> None:
         """See `LinkOwner`."""
         if self._pulling is not None:
-            self._pulling.on_confirmed(delivery_tag)
+            self._pulling.on_confirmed(batch.delivery_tags)
 
     def _request(self, network: NetworkConnection) -> Link:
         definition = self.definition
@@ -383,9 +383,7 @@ class IncomingBrokerLink(BrokerLink):
         memory = self._memory(network)
         if link.resumption is not None:
             # What was stored since it was asked comes again: it was not listed.
-            for tag in self._listed:
-                if tag not in link.resumption.unsettled:
-                    memory.confirm(tag)
+            memory.confirm([tag for tag in self._listed if tag not in link.resumption.unsettled])
         pulling = self._pulling = PullingLink(
             network.transport,
             link,

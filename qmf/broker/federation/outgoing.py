@@ -52,7 +52,7 @@ class PushingLink(SendingEnd):
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
         """See `Consumer`."""
-        if self.resumable:
+        if self._ids is not None:
             return self._deliver_singly(entries)
         kept: list[Entry] = []
         messages: list[bytes] = []
@@ -73,10 +73,8 @@ class PushingLink(SendingEnd):
                 continue
             kept.append(entry)
             messages.append(data)
-        tags = self._transport.send_all(self.link, messages) if messages else []
-        self.transfers += len(tags)
-        self._unsettled.update(zip(tags, kept, strict=False))
-        done = len(entries) if len(tags) == len(kept) else entries.index(kept[len(tags)])
+        sent = self._send_all(kept, messages) if messages else 0
+        done = len(entries) if sent == len(kept) else entries.index(kept[sent])
         for place, entry, reason in unsent:
             if place < done:
                 self._keep_unsent(entry, reason)

@@ -7,6 +7,7 @@ broker did not receive, comes again then. Messages without an id cannot be told 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 from qmf.broker.nodes.message import read_message
 from qmf.broker.protocols.amqp.remembering import AmqpMemory, RememberingIncomingLink
@@ -41,10 +42,14 @@ class RepeatedMessages:
         self._numbers[tag] = number
         return False
 
-    def begin(self, tag: int | None, waiting: tuple[RememberingIncomingLink, Delivery]) -> None:
-        """A message was published, and its changes are in the current unit of the store."""
-        if tag is not None and (number := self._numbers.get(tag)) is not None:
-            self._memory.begin(number, waiting)
+    def begin(self, published: Mapping[int | None, tuple[RememberingIncomingLink, Delivery]]) -> None:
+        """Messages were published, and their changes are in the current unit of the store.
+
+        Args:
+            published: by delivery tag, with who is to settle each.
+        """
+        numbers = {tag: self._numbers[tag] for tag in published if tag in self._numbers}
+        self._memory.begin({number: published[tag] for tag, number in numbers.items()})
 
     def end(self, tag: int | None, *, accepted: bool) -> None:
         """A message has its outcome."""
@@ -54,7 +59,7 @@ class RepeatedMessages:
         if not accepted:
             self._memory.refuse(number)
         elif number not in self._memory:
-            self._memory.accept(number)
+            self._memory.accept([number])
             self._memory.trim(REMEMBERED)
 
 

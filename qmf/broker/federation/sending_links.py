@@ -31,7 +31,7 @@ from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.policy import OperationRefused
 from qmf.bus.client.network_connection import NetworkConnection
-from qmf.bus.engine.events import AcceptedBatch
+from qmf.bus.engine.events import AcceptedBatch, HeldBatch
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
 
@@ -104,6 +104,12 @@ class SendingLink(BrokerLink, Generic[E]):
         """See `LinkOwner`."""
         if self._sending is not None:
             self._sending.on_accepted(batch.delivery_tags)
+            self._see_whether_settled()
+
+    def on_held(self, batch: HeldBatch) -> None:
+        """See `LinkOwner`."""
+        if self._sending is not None:
+            self._sending.on_held(batch.delivery_tags)
             self._see_whether_settled()
 
     # What subclasses do

@@ -6,10 +6,13 @@ already. Of a lasting link it is on the disk, in the unit of each message, so th
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
+
+import attrs
 
 log = logging.getLogger("qmf.broker")
 
@@ -29,41 +32,74 @@ class MemoryKeeper(Protocol):
     def undefine(self, id: int) -> None:
         """A link is forgotten, with all its messages."""
 
-    def remember(self, id: int, tag: int) -> bool:
-        """A message was accepted, whose changes are in the current unit; False if it made none, and nothing is kept."""
+    def remember(self, id: int, record: int, tags: Sequence[int]) -> bool:
+        """Messages were accepted, whose changes are in the current unit; False if they made none: nothing is kept.
 
-    def forget(self, id: int, tag: int) -> None:
-        """Its sender knows of that."""
+        Args:
+            id: of the link.
+            record: number by which they are forgotten together, in the memory of the link.
+            tags: that identify them.
+        """
+
+    def forget(self, id: int, records: Sequence[int]) -> None:
+        """The sender knows of all messages of records."""
+
+
+@attrs.define(eq=False)
+class _Record:
+    """Messages that the keeper has as one.
+
+    Attributes:
+        number: of the record.
+        left: how many of its messages are still needed.
+    """
+
+    number: int
+    left: int
 
 
 class LinkMemory(Generic[_Waiting]):
     """The messages of one link that were accepted, by delivery tag or by another number that identifies them.
+
+    Those that were published together are one record of the keeper, which goes with the last of them: what is forgotten
+    too late is only sent once more.
 
     Attributes:
         storing: messages that are on the way to the disk, with who is to settle them then.
         users: ends of links that use it.
     """
 
-    def __init__(self, id: int = 0, keeper: MemoryKeeper | None = None, accepted: Iterable[int] = ()) -> None:
+    def __init__(
+        self, id: int = 0, keeper: MemoryKeeper | None = None, accepted: Mapping[int, Sequence[int]] | None = None
+    ) -> None:
         """Make the memory of a link.
 
         Args:
             id, keeper: of one that is lasting.
-            accepted: what the keeper has.
+            accepted: what the keeper has: tags by the numbers of their records.
         """
         self.storing: dict[int, _Waiting] = {}
         self.users = 0
         self._id = id
         self._keeper = keeper
-        #: In the order of acceptance; whether the keeper has them.
-        self._accepted: dict[int, bool] = dict.fromkeys(accepted, True)
-        #: Those of `storing` that the keeper has.
-        self._kept: set[int] = set()
+        #: In the order of acceptance, with the records of those that the keeper has.
+        self._accepted: dict[int, _Record | None] = {}
+        #: The records of those of `storing` that the keeper has.
+        self._kept: dict[int, _Record] = {}
+        self._record = 0  # number of the last one
         #: Called when nothing is on the way to the disk any more.
         self._waiting: list[Callable[[], None]] = []
+        for number, tags in (accepted or {}).items():
+            self._record = max(self._record, number)
+            self._kept |= dict.fromkeys(tags, _Record(number, len(tags)))
+            self.accept(tags)
 
     def __contains__(self, tag: int) -> bool:
         return tag in self._accepted
+
+    def is_new(self, tags: Collection[int | None]) -> bool:
+        """None of some messages was accepted, or is on the way to the disk."""
+        return self._accepted.keys().isdisjoint(tags) and self.storing.keys().isdisjoint(tags)
 
     @property
     def accepted(self) -> list[int]:
@@ -75,60 +111,85 @@ class LinkMemory(Generic[_Waiting]):
         """It is there again after a restart."""
         return self._keeper is not None
 
-    def begin(self, tag: int, waiting: _Waiting) -> None:
-        """A message was published, and is on the way to the disk: in the current unit."""
-        self.storing[tag] = waiting
-        if self._keeper is not None and self._keeper.remember(self._id, tag):
-            self._kept.add(tag)
+    def begin(self, published: Mapping[int, _Waiting]) -> None:
+        """Messages were published together, and are on the way to the disk: in the current unit."""
+        self.storing.update(published)
+        if self._keeper is None or not published:
+            return
+        tags = list(published)
+        if not self._kept.keys().isdisjoint(tags):  # one came again under another delivery tag
+            self._release([record for tag in tags if (record := self._kept.pop(tag, None)) is not None])
+        if self._keeper.remember(self._id, self._record + 1, tags):
+            self._record += 1
+            self._kept |= dict.fromkeys(tags, _Record(self._record, len(tags)))
 
-    def accept(self, tag: int) -> None:
-        """A message is accepted."""
-        self._accepted[tag] = tag in self._kept
-        self._end(tag)
+    def accept(self, tags: Iterable[int]) -> None:
+        """Messages are accepted."""
+        storing, kept, accepted = self.storing, self._kept, self._accepted
+        for tag in tags:
+            storing.pop(tag, None)
+            if (before := accepted.pop(tag, None)) is not None:
+                self._release([before])
+            accepted[tag] = kept.pop(tag, None)
+        self._see_whether_stored()
 
     def refuse(self, tag: int) -> None:
         """A message is not accepted, or could not be stored."""
-        self._end(tag)
+        self.storing.pop(tag, None)
+        if (record := self._kept.pop(tag, None)) is not None:
+            self._release([record])
+        self._see_whether_stored()
 
     def when_stored(self, callback: Callable[[], None]) -> None:
         """Call something once, when nothing is on the way to the disk: now, or later."""
-        if self.storing:
-            self._waiting.append(callback)
-        else:
-            callback()
+        self._waiting.append(callback)
+        self._see_whether_stored()
 
-    def _end(self, tag: int) -> None:
-        self._kept.discard(tag)
-        if self.storing.pop(tag, None) is not None and not self.storing:
+    def _see_whether_stored(self) -> None:
+        if self._waiting and not self.storing:
             waiting, self._waiting = self._waiting, []
             for callback in waiting:
                 callback()
 
-    def confirm(self, tag: int) -> None:
-        """The sender knows the outcome of a message, and does not send it again."""
-        if self._accepted.pop(tag, False) and self._keeper is not None:
-            self._keeper.forget(self._id, tag)
+    def confirm(self, tags: Iterable[int]) -> int:
+        """The sender knows the outcome of messages, and does not send them again; returns how many were accepted."""
+        before, pop = len(self._accepted), self._accepted.pop
+        self._release([record for tag in tags if (record := pop(tag, None)) is not None])
+        return before - len(self._accepted)
 
     def keep(self, tags: Container[int]) -> None:
         """The sender does not know the outcomes of these, and those of all others."""
-        for tag in [tag for tag in self._accepted if tag not in tags]:
-            self.confirm(tag)
+        self.confirm([tag for tag in self._accepted if tag not in tags])
 
     def trim(self, most: int) -> None:
         """Forget those that were accepted first, if there are more than `most`."""
-        while len(self._accepted) > most:
-            self.confirm(next(iter(self._accepted)))
+        self.confirm(list(itertools.islice(self._accepted, max(len(self._accepted) - most, 0))))
+
+    def _release(self, records: Iterable[_Record]) -> None:
+        """One message of each record is not needed any more; a record may come several times."""
+        unused: list[int] = []
+        for record in records:
+            record.left -= 1
+            if not record.left:
+                unused.append(record.number)
+        if unused and self._keeper is not None:
+            self._keeper.forget(self._id, unused)
 
 
 class LinkMemories:
     """The memories of a broker's lasting links, by names that are unique among them."""
 
-    def __init__(self, keeper: MemoryKeeper | None = None, kept: Mapping[str, tuple[int, Iterable[int]]] | None = None):
+    def __init__(
+        self,
+        keeper: MemoryKeeper | None = None,
+        kept: Mapping[str, tuple[int, Mapping[int, Sequence[int]]]] | None = None,
+    ) -> None:
         """Make the memories of a broker.
 
         Args:
             keeper: keeps them over a restart; None for a broker that keeps nothing.
-            kept: ids and what was accepted, by the names of links; the link that was not used for longest first.
+            kept: ids, and what was accepted (see `LinkMemory`), by the names of links; the link that was not used for
+                longest first.
         """
         self._keeper = keeper
         self._ids: OrderedDict[str, int] = OrderedDict()

@@ -23,7 +23,7 @@ from qmf.broker.protocols.amqp.conditions import CONDITIONS
 from qmf.broker.refusal import Reason
 from qmf.broker.relay.definitions import RelayDefinition
 from qmf.bus.client.network_connection import NetworkConnection
-from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
+from qmf.bus.engine.events import AcceptedBatch, HeldBatch, OutcomeReceived
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.errors import DecodeError
 
@@ -92,6 +92,12 @@ class TransferEnd(SendingEnd):
         tags = list(delivery_tags)
         super().on_accepted(tags)
         self._on_forwarded(len(tags))
+
+    def on_held(self, delivery_tags: list[int]) -> None:
+        """See `OutgoingLink`."""
+        known = sum(tag in self._unsettled for tag in delivery_tags)
+        super().on_held(delivery_tags)
+        self._on_forwarded(known)
 
     def on_outcome(self, event: OutcomeReceived) -> None:
         """See `OutgoingLink`."""
@@ -180,6 +186,14 @@ class TransferLink(SendingLink[TransferEnd]):
     def on_accepted(self, batch: AcceptedBatch) -> None:
         """See `LinkOwner`."""
         super().on_accepted(batch)
+        self._forget_refusals()
+
+    def on_held(self, batch: HeldBatch) -> None:
+        """See `LinkOwner`."""
+        super().on_held(batch)
+        self._forget_refusals()
+
+    def _forget_refusals(self) -> None:
         if self._refusals:
             self._refusals = {entry: count for entry, count in self._refusals.items() if entry.state is not GONE}
 

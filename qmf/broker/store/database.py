@@ -17,7 +17,7 @@ from qmf.broker.store.errors import DiskFull, StoreDamaged, StoreError, StoreVer
 #: Marks the file as a store of this broker (SQLite's application id): "QMFb".
 APPLICATION_ID = 0x514D4662
 #: Of the tables below (SQLite's user version).
-VERSION = 5
+VERSION = 6
 
 #: Milliseconds that SQLite waits for another process that reads the file (`qmf-broker --check-store`).
 _BUSY = 5_000
@@ -45,8 +45,9 @@ CREATE TABLE message (
 );
 CREATE TABLE acceptance (
     link INTEGER NOT NULL,                 -- definition.id
-    tag INTEGER NOT NULL,                  -- number of a message that came on it, in 64 bits with sign
-    PRIMARY KEY (link, tag)
+    number INTEGER NOT NULL,               -- of messages that came on it together
+    tags BLOB NOT NULL,                    -- their numbers, of eight bytes each
+    PRIMARY KEY (link, number)
 ) WITHOUT ROWID;
 CREATE TABLE run (
     number INTEGER NOT NULL                -- how often the store was opened for writing

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
@@ -18,7 +18,7 @@ from qmf.broker.nodes.observers import EntryObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, OnStored
 from qmf.broker.store.store import Store
-from qmf.broker.store.unit import Definition, StoredMessage, Unit
+from qmf.broker.store.unit import Acceptances, Definition, StoredMessage, Unit
 
 #: Seconds after which it is written that the outcome of a message is known to its sender, if nothing else is written.
 FORGET_WITHIN = 1.0
@@ -54,7 +54,7 @@ class Journal:
         self._offset = time.time() - clock()
         self._current = JournalUnit()
         self._handle: asyncio.Handle | None = None
-        #: Messages of remembered links whose senders know their outcome: written with the next unit, or after a while.
+        #: Records of remembered links whose senders know the outcomes: written with the next unit, or after a while.
         self._confirmed: list[tuple[int, int]] = []
         self._timer: asyncio.TimerHandle | None = None
         #: All messages up to this id are on the disk, or will not be.
@@ -110,16 +110,16 @@ class Journal:
             self._current.acknowledged.append((entry, entry.record))
             self.remove_message(entry)
 
-    def remember(self, link: int, tag: int) -> bool:
+    def remember(self, link: int, record: int, tags: Sequence[int]) -> bool:
         """See `MemoryKeeper`."""
         if not self._current.unit.messages:
             return False
-        self._current.unit.accepted.append((link, _to_signed(tag)))
+        self._current.unit.accepted.append(Acceptances(link, record, tags))
         return True
 
-    def forget(self, link: int, tag: int) -> None:
+    def forget(self, link: int, records: Iterable[int]) -> None:
         """See `MemoryKeeper`. What is forgotten too late is only sent once more, and then forgotten."""
-        self._confirmed.append((link, _to_signed(tag)))
+        self._confirmed.extend((link, record) for record in records)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FORGET_WITHIN, self._forget_now)
 
@@ -196,8 +196,8 @@ class Journal:
     def _withdraw(self, failed: JournalUnit) -> None:
         """Messages that could not be stored leave their queues; what was removed with them still has to be written."""
         self.flush()
-        for link, tag in failed.unit.confirmed:
-            self.forget(link, tag)
+        for link, record in failed.unit.confirmed:
+            self.forget(link, [record])
         for queue, entry in failed.entries:
             if entry.record is not None:
                 entry.record = None
@@ -242,8 +242,3 @@ class QueueJournal(EntryObserver):
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""
         self._journal.remove_message(entry)
-
-
-def _to_signed(tag: int) -> int:
-    """A number of 64 bits as SQLite keeps it."""
-    return tag - (1 << 64) if tag >> 63 else tag

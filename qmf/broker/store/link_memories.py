@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from qmf.broker.nodes.link_memory import LinkMemories
 from qmf.broker.store.journal import Journal
 from qmf.broker.store.store import Store
 from qmf.broker.store.unit import Definition, DefinitionKind
-
-_BITS = (1 << 64) - 1
 
 
 class StoredMemories:
@@ -33,13 +33,13 @@ class StoredMemories:
         """See `MemoryKeeper`."""
         self._journal.undefine(id)
 
-    def remember(self, id: int, tag: int) -> bool:
+    def remember(self, id: int, record: int, tags: Sequence[int]) -> bool:
         """See `MemoryKeeper`."""
-        return self._journal.remember(id, tag)
+        return self._journal.remember(id, record, tags)
 
-    def forget(self, id: int, tag: int) -> None:
+    def forget(self, id: int, records: Sequence[int]) -> None:
         """See `MemoryKeeper`."""
-        self._journal.forget(id, tag)
+        self._journal.forget(id, records)
 
     def restore(self) -> LinkMemories:
         """The memories as the store has them. To be called before the store is started.
@@ -49,5 +49,4 @@ class StoredMemories:
         """
         accepted = self._store.recover_acceptances()
         links = [each for each in self._store.definitions if each.kind is DefinitionKind.REMEMBERED_LINK]
-        kept = {each.name: (each.id, [tag & _BITS for tag in accepted.get(each.id, ())]) for each in links}
-        return LinkMemories(self, kept)
+        return LinkMemories(self, {each.name: (each.id, accepted.get(each.id, {})) for each in links})

@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from qmf.broker.store.database import as_store_error, transaction
-from qmf.broker.store.encoding import decode_fields
+from qmf.broker.store.encoding import decode_fields, decode_numbers
 from qmf.broker.store.errors import StoreDamaged
 from qmf.broker.store.unit import Definition, DefinitionKind, StoredMessage
 from qmf.errors import DecodeError
@@ -76,18 +77,21 @@ def begin_run(connection: sqlite3.Connection, path: Path) -> int:
     return number << _RUN_BITS
 
 
-def read_acceptances(connection: sqlite3.Connection, path: Path) -> dict[int, list[int]]:
-    """Numbers of the messages that came on remembered links, by the ids of these.
+def read_acceptances(connection: sqlite3.Connection, path: Path) -> dict[int, dict[int, Sequence[int]]]:
+    """Numbers of the messages that came on remembered links, by the ids of these and the numbers of `Acceptances`.
 
     Raises:
+        StoreDamaged: they are no numbers.
         StoreError: SQLite cannot read the file.
     """
-    found: dict[int, list[int]] = {}
+    found: dict[int, dict[int, Sequence[int]]] = {}
     try:
-        for link, tag in connection.execute("SELECT link, tag FROM acceptance ORDER BY link, tag"):
-            found.setdefault(link, []).append(tag)
+        for link, number, tags in connection.execute("SELECT link, number, tags FROM acceptance ORDER BY link, number"):
+            found.setdefault(link, {})[number] = decode_numbers(tags)
     except sqlite3.Error as error:
         raise as_store_error(path, error) from error
+    except DecodeError as error:
+        raise StoreDamaged(path, f"acceptances {number} of link {link} cannot be read: {error}") from error
     return found
 
 

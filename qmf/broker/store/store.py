@@ -102,8 +102,8 @@ class Store:
         """
         return read_messages(self._connection, self._path)
 
-    def recover_acceptances(self) -> Mapping[int, Sequence[int]]:
-        """Numbers of the messages that came on remembered links, by the ids of these; as `recover`."""
+    def recover_acceptances(self) -> Mapping[int, Mapping[int, Sequence[int]]]:
+        """The messages that came on remembered links, see `read_acceptances`; as `recover`."""
         return read_acceptances(self._connection, self._path)
 
     def start(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -68,6 +68,21 @@ class Definition:
     fields: Mapping[str, object]
 
 
+@attrs.frozen
+class Acceptances:
+    """Messages that came on a remembered link together.
+
+    Attributes:
+        link: id of the link's definition.
+        number: unique among those of the link that are kept.
+        tags: numbers of the messages, in 64 bits.
+    """
+
+    link: int
+    number: int
+    tags: Sequence[int]
+
+
 @attrs.define(eq=False)
 class Unit:
     """Changes that belong together. Within a unit definitions come first, then messages, then those that are changed,
@@ -79,8 +94,8 @@ class Unit:
         messages: to write.
         changed: ids of messages with their new data; of those that are gone, nothing is written.
         removed: ids of messages to remove.
-        accepted: messages that came on remembered links: id of the link's definition, and number of the message.
-        confirmed: those of them whose senders know that; as `accepted`.
+        accepted: messages that came on remembered links.
+        confirmed: those of them whose senders know that: link and number of each.
         lasting: the unit is tried again until it is written: what was acknowledged or deleted is gone from the
             broker already. Others fail once.
     """
@@ -90,7 +105,7 @@ class Unit:
     messages: list[StoredMessage] = attrs.field(factory=list)
     changed: list[tuple[int, bytes]] = attrs.field(factory=list)
     removed: list[int] = attrs.field(factory=list)
-    accepted: list[tuple[int, int]] = attrs.field(factory=list)
+    accepted: list[Acceptances] = attrs.field(factory=list)
     confirmed: list[tuple[int, int]] = attrs.field(factory=list)
     lasting: bool = False
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from qmf.broker.store.database import as_store_error, transaction
-from qmf.broker.store.encoding import encode_fields
+from qmf.broker.store.encoding import encode_fields, encode_numbers
 from qmf.broker.store.errors import DiskFull, StoreError
 from qmf.broker.store.reserve import Reserve
 from qmf.broker.store.unit import Unit
@@ -158,8 +158,9 @@ def _write_messages(connection: sqlite3.Connection, units: Sequence[Unit]) -> No
     )
     connection.executemany("DELETE FROM message WHERE id = ?", [(id,) for unit in units for id in unit.removed])
     connection.executemany(
-        "INSERT OR IGNORE INTO acceptance (link, tag) VALUES (?, ?)", [each for unit in units for each in unit.accepted]
+        "INSERT INTO acceptance (link, number, tags) VALUES (?, ?, ?)",
+        [(each.link, each.number, encode_numbers(each.tags)) for unit in units for each in unit.accepted],
     )
     connection.executemany(
-        "DELETE FROM acceptance WHERE link = ? AND tag = ?", [each for unit in units for each in unit.confirmed]
+        "DELETE FROM acceptance WHERE link = ? AND number = ?", [each for unit in units for each in unit.confirmed]
     )

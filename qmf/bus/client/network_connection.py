@@ -27,6 +27,7 @@ from qmf.bus.client.settings import ClientSettings
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
     AcceptedBatch,
+    ConfirmedBatch,
     ConnectionClosed,
     ConnectionFailed,
     ConnectionOpened,
@@ -41,7 +42,6 @@ from qmf.bus.engine.events import (
     LinkDetached,
     LinkRequested,
     MessageTooLarge,
-    OutcomeConfirmed,
     OutcomeReceived,
     PeerSessionEnded,
     SessionEnded,
@@ -101,6 +101,11 @@ class LinkOwner:
 
     def on_settled(self, delivery_tag: int) -> None:
         """The broker settled a received message."""
+
+    def on_confirmed(self, batch: ConfirmedBatch) -> None:
+        """The broker settled received messages."""
+        for delivery_tag in batch.delivery_tags:
+            self.on_settled(delivery_tag)
 
     def on_drained(self) -> None:
         """The broker has used or returned all credit."""
@@ -352,9 +357,9 @@ class NetworkConnection:
         if (owner := self._owners.get(event.link)) is not None:
             owner.on_outcome(event)
 
-    def _on_confirmed(self, event: OutcomeConfirmed) -> None:
+    def _on_confirmed(self, event: ConfirmedBatch) -> None:
         if (owner := self._owners.get(event.link)) is not None:
-            owner.on_settled(event.delivery_tag)
+            owner.on_confirmed(event)
 
     def _on_credit(self, event: CreditChanged) -> None:
         if (owner := self._owners.get(event.link)) is not None:
@@ -427,7 +432,7 @@ HANDLERS: dict[type[EngineEvent | EventBatch], Callable[[NetworkConnection, Any]
     Delivery: NetworkConnection._on_delivery,
     MessageTooLarge: NetworkConnection._on_too_large,
     OutcomeReceived: NetworkConnection._on_outcome,
-    OutcomeConfirmed: NetworkConnection._on_confirmed,
+    ConfirmedBatch: NetworkConnection._on_confirmed,
     CreditChanged: NetworkConnection._on_credit,
     Drained: NetworkConnection._on_drained,
     LinkAttached: NetworkConnection._on_attached,

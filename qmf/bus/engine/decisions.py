@@ -107,7 +107,7 @@ class Decisions:
         """Give a message that was received an outcome without settling it.
 
         Within a transaction `settle` follows when that has ended. Without one, the peer settles, which
-        `OutcomeConfirmed` reports.
+        `ConfirmedBatch` reports.
 
         Args:
             link, delivery_tag: of `Delivery`.
@@ -125,6 +125,14 @@ class Decisions:
                 lib.pn_delivery_update(delivery, _ACCEPTED)
             else:
                 update(delivery, outcome, condition, description, failed=failed, undeliverable=undeliverable)
+
+    def accept_unsettled(self, link: Link, delivery_tags: list[int]) -> None:
+        """Accept messages that were received without settling them, as `set_outcome` does: the peer settles them."""
+        if self._native is not None:
+            self._native.accept(link.received, delivery_tags, None, link.confirming)
+            return
+        for tag in delivery_tags:
+            self.set_outcome(link, tag, Outcome.ACCEPTED)
 
     def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
         """Settle a message to the coordinator with the id of the transaction that it has declared."""
@@ -145,6 +153,14 @@ class Decisions:
             lib.pn_delivery_update(delivery, STATES[outcome])
             lib.pn_delivery_settle(delivery)
 
+    def settle_all_sent(self, link: Link, delivery_tags: list[int]) -> None:
+        """Settle messages that we sent, and that the peer has accepted, as `settle_sent` does."""
+        if self._native is not None:
+            self._native.accept(link.transactional, delivery_tags, None, None)
+            return
+        for tag in delivery_tags:
+            self.settle_sent(link, tag, Outcome.ACCEPTED)
+
     def _delivery_of(self, handle: Any) -> Any:
         """The C object of what stands for a delivery in the dictionaries of links; see `Deliveries`."""
         return handle if self._native is None else delivery_at(handle)
@@ -158,7 +174,7 @@ class Decisions:
     def _accept(self, link: Link, delivery_tags: list[int], transaction: bytes | None = None) -> None:
         if self._native is not None:
             state = None if transaction is None else encode_state(transaction, _ACCEPTED)
-            self._native.accept(link.received, delivery_tags, state)
+            self._native.accept(link.received, delivery_tags, state, None)
             return
         for tag in delivery_tags:
             if transaction is not None:

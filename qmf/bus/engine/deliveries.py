@@ -17,18 +17,18 @@ from qmf._compile import fast_constructor
 from qmf.bus.engine.decisions import Decisions
 from qmf.bus.engine.events import (
     AcceptedBatch,
+    ConfirmedBatch,
     Delivery,
     DeliveryBatch,
     EngineEvent,
     EventBatch,
     HeldBatch,
     MessageTooLarge,
-    OutcomeConfirmed,
     OutcomeReceived,
 )
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.links import Links
-from qmf.bus.engine.native import ACCEPTED, ACCEPTED_IN, FLOW, HELD, MESSAGES, Batch, Native, number_of
+from qmf.bus.engine.native import ACCEPTED, ACCEPTED_IN, CONFIRMED, FLOW, HELD, MESSAGES, Batch, Native, number_of
 from qmf.bus.engine.outcomes import OUTCOMES, STATES, read_annotations, update, wrap
 from qmf.bus.engine.transactions import (
     DECLARED,
@@ -158,8 +158,9 @@ class Deliveries:
         *,
         settled: bool = False,
         transaction: bytes | None = None,
-    ) -> range:
-        """Send messages, as long as there is credit, and not too much waits to be written. The link cannot be resumed.
+        delivery_tags: list[int] | None = None,
+    ) -> Sequence[int]:
+        """Send messages, as long as there is credit, and not too much waits to be written.
 
         Args:
             link: on which we send.
@@ -167,6 +168,7 @@ class Deliveries:
             start: the first of them that is sent.
             backlog: bytes given to `send` on the session that may wait.
             settled, transaction: as of `send`, for all of them.
+            delivery_tags: as of `send`, of each of `messages`.
 
         Returns:
             delivery tags of those that were sent.
@@ -180,14 +182,20 @@ class Deliveries:
         if self._native is not None:
             state = None if transaction is None else encode_state(transaction)
             addresses = link.address, link.session_address
-            self.next_tag += self._native.send(*addresses, link.sent, messages, start, settled, backlog, first, state)
+            tags = first if delivery_tags is None else delivery_tags
+            count: int = self._native.send(*addresses, link.sent, messages, start, settled, backlog, tags, state)
         else:
-            impl, session = link.impl, link.session_impl
-            for data in messages[start:]:
+            impl, session, count = link.impl, link.session_impl, 0
+            for place, data in enumerate(messages[start:], start):
                 if lib.pn_link_credit(impl) <= 0 or lib.pn_session_outgoing_bytes(session) >= backlog:
                     break
-                tag = self._take_tag()
-                self._send_one(link, data, b"%08x" % (tag & 0xFFFFFFFF), tag, settled=settled, transaction=transaction)
+                number = first + count if delivery_tags is None else delivery_tags[place]
+                tag = b"%08x" % (number & 0xFFFFFFFF) if delivery_tags is None else number.to_bytes(TAG)
+                self._send_one(link, data, tag, number, settled=settled, transaction=transaction)
+                count += 1
+        if delivery_tags is not None:
+            return delivery_tags[start : start + count]
+        self.next_tag += count
         return range(first, self.next_tag)
 
     def _take_tag(self) -> int:
@@ -247,13 +255,14 @@ class Deliveries:
                 self._links.check_drained(link)
 
     def _on_rare_batch(self, kind: int, link: Link, items: list[Any]) -> None:
-        """Outcomes other than those of most messages: in transactions, held ones, forgotten ones."""
+        """Outcomes other than those of most messages: in transactions, held ones, forgotten ones; and what confirms."""
         if kind == ACCEPTED_IN:
             self._emit_accepted(link, items, decode_state(link.accepting).transaction)
         elif kind == HELD:
-            for tag, handle in items:
-                link.transactional[tag] = handle
-                self._emit_held(link, tag)
+            link.transactional.update(items)
+            self._emit_held(link, [tag for tag, _ in items])
+        elif kind == CONFIRMED:
+            self._emit_confirmed(link, items)
         else:
             for handle in items:
                 _forget_transactional(link, handle)
@@ -272,12 +281,19 @@ class Deliveries:
         else:
             self._events.append(AcceptedBatch(link, delivery_tags, transaction))
 
-    def _emit_held(self, link: Link, delivery_tag: int) -> None:
+    def _emit_held(self, link: Link, delivery_tags: list[int]) -> None:
         last = self._events[-1] if self._events else None
         if type(last) is HeldBatch and last.link is link:
-            last.delivery_tags.append(delivery_tag)
+            last.delivery_tags.extend(delivery_tags)
         else:
-            self._events.append(HeldBatch(link, [delivery_tag]))
+            self._events.append(HeldBatch(link, delivery_tags))
+
+    def _emit_confirmed(self, link: Link, delivery_tags: list[int]) -> None:
+        last = self._events[-1] if self._events else None
+        if type(last) is ConfirmedBatch and last.link is link:
+            last.delivery_tags.extend(delivery_tags)
+        else:
+            self._events.append(ConfirmedBatch(link, delivery_tags))
 
     def on_changed(self, link: Link | None, delivery: Any) -> None:
         """Something happened to a delivery; `link` is None when the engine has forgotten the link."""
@@ -308,7 +324,7 @@ class Deliveries:
         if outcome is Outcome.ACCEPTED:
             if link.keeps_unsettled and not lib.pn_delivery_settled(delivery):
                 link.transactional[delivery_tag] = handle
-                self._emit_held(link, delivery_tag)
+                self._emit_held(link, [delivery_tag])
                 return
             event = _outcome_received(link, delivery_tag, outcome, "", "", False, False, None, True, b"")
         else:
@@ -395,7 +411,7 @@ class Deliveries:
         if delivery_tag is not None:
             link.received.pop(delivery_tag, None)
             lib.pn_delivery_settle(delivery)
-            self._emit(OutcomeConfirmed(link, delivery_tag))
+            self._emit_confirmed(link, [delivery_tag])
 
     def _read(self, impl: Any, size: int) -> bytes:
         buffer = self._buffer if size <= _BUFFER else None

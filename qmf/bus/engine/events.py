@@ -237,7 +237,7 @@ class HeldBatch:
         return [OutcomeReceived(self.link, tag, Outcome.ACCEPTED, final=False) for tag in self.delivery_tags]
 
 
-@attrs.frozen
+@attrs.frozen(weakref_slot=False)
 class OutcomeConfirmed:
     """The peer has settled a message that we received, after `Decisions.set_outcome` without a transaction.
 
@@ -247,6 +247,23 @@ class OutcomeConfirmed:
 
     link: Link
     delivery_tag: int
+
+
+@attrs.frozen(weakref_slot=False)
+class ConfirmedBatch:
+    """The peer has settled messages that we received on a link, one after the other, after we gave them an outcome.
+
+    Attributes:
+        link: on which link they came.
+        delivery_tags: of each, as of `OutcomeConfirmed`.
+    """
+
+    link: Link
+    delivery_tags: list[int]
+
+    def events(self) -> list[OutcomeConfirmed]:
+        """The same, one by one."""
+        return [OutcomeConfirmed(self.link, tag) for tag in self.delivery_tags]
 
 
 @attrs.frozen
@@ -305,4 +322,4 @@ EngineEvent = (
 )
 
 #: Several messages or outcomes at once.
-EventBatch = DeliveryBatch | AcceptedBatch | HeldBatch
+EventBatch = DeliveryBatch | AcceptedBatch | HeldBatch | ConfirmedBatch

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import proton
 
-from qmf.bus.engine.native import HOLDS, QUIET, SKIP, set_flags
+from qmf.bus.engine.native import HOLDS, QUIET, SKIP, TAGGED, set_flags
 from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.values import Terminus
 
@@ -56,6 +56,7 @@ class Link:
     """
 
     __slots__ = (
+        "_joined",
         "_keeps_unsettled",
         "accepting",
         "address",
@@ -70,7 +71,6 @@ class Link:
         "handle",
         "impl",
         "is_sender",
-        "joined",
         "max_message",
         "message_format",
         "name",
@@ -102,8 +102,8 @@ class Link:
         self.properties: Mapping[str, object] = {}
         self.resumption: Resumption | None = None
         self.max_message = 0
-        self.quiet = self.joined = False
-        self._keeps_unsettled = False
+        self.quiet = False
+        self._joined = self._keeps_unsettled = False
         self.raw = raw
         self.session = raw.session
         #: The C objects behind `raw` and `session`, which live as long as those do. What is needed for every message is
@@ -152,6 +152,16 @@ class Link:
         self._keeps_unsettled = keeps_unsettled
         self.mark_row()
 
+    @property
+    def joined(self) -> bool:
+        """See above."""
+        return self._joined
+
+    @joined.setter
+    def joined(self, joined: bool) -> None:
+        self._joined = joined
+        self.mark_row()
+
     def set_quiet(self, quiet: bool) -> None:
         """For the owner of a link on which we send: whether it need not know that the peer has given credit; that the
         peer wants it used up is reported either way.
@@ -162,9 +172,10 @@ class Link:
     @property
     def flags(self) -> int:
         """For the row in the table of links: whether events of the link are simple, and what they mean."""
-        if self.detached or self.resumption is not None or self.chunks:
+        tagged = self.resumption is not None and not self.is_sender
+        if self.detached or self.chunks or (tagged and not self._joined):
             return SKIP
-        return (HOLDS if self._keeps_unsettled else 0) | (QUIET if self.quiet else 0)
+        return (TAGGED if tagged else 0) | (HOLDS if self._keeps_unsettled else 0) | (QUIET if self.quiet else 0)
 
     def mark_row(self) -> None:
         """Something that the flags depend on has changed."""

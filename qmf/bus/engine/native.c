@@ -29,6 +29,7 @@ static struct functions {
     void *(*event_delivery)(void *);
     void *(*event_link)(void *);
     void *(*delivery)(void *, bytes_t);
+    bytes_t (*delivery_tag)(void *);
     void *(*delivery_link)(void *);
     void *(*delivery_local)(void *);
     void *(*delivery_remote)(void *);
@@ -66,23 +67,27 @@ static int DELIVERY_EVENT, FLOW_EVENT, TRANSPORT_EVENT;
 static uint64_t ACCEPTED, TRANSACTIONAL;
 
 /* Names of attributes of links. */
-static PyObject *name_received, *name_sent, *name_accepting;
+static PyObject *name_received, *name_sent, *name_accepting, *name_confirming;
 
 /* A link. HOLDS: messages that the peer accepts without settling them stay unsettled. SKIP: nothing of it is simple.
- * QUIET: that the peer has given credit need not be reported; that it wants it used up is. */
+ * QUIET: that the peer has given credit need not be reported; that it wants it used up is. TAGGED: we receive, and the
+ * peer chooses the delivery tags, numbers of eight bytes. */
 typedef struct {
     uint64_t address;
     uint32_t number;
     uint32_t flags;
 } link_t;
 
-enum { HOLDS = 1, SKIP = 2, QUIET = 4 };
+enum { HOLDS = 1, SKIP = 2, QUIET = 4, TAGGED = 8 };
+
+/* Bytes of such a delivery tag. */
+enum { TAG = 8 };
 
 /* Which changes of credit are handled. */
 enum { NO_FLOW, LOUD_FLOW, ALL_FLOW };
 
 /* Kinds of batches; what their last item is, see `collect`. */
-enum { MESSAGES = 1, ACCEPTED_ALL = 2, HELD = 3, FORGOTTEN = 4, FLOW = 5, ACCEPTED_IN = 6 };
+enum { MESSAGES = 1, ACCEPTED_ALL = 2, HELD = 3, FORGOTTEN = 4, FLOW = 5, ACCEPTED_IN = 6, CONFIRMED = 7 };
 
 /* Bytes of a transactional state at most; see transactions.py. */
 enum { MAX_STATE = 256 };
@@ -108,11 +113,29 @@ typedef struct {
     PyObject *batches;
     PyObject *items;
     PyObject *link;
-    PyObject *known; /* of the link: its messages received or sent, by delivery tag or by address */
+    PyObject *known; /* of the link: its messages received, by delivery tag; or sent ones, or those to be confirmed, by
+                        address */
     int kind;
     uint32_t number;
     unsigned long long next; /* delivery tag */
 } reading_t;
+
+/* The attribute of a link with the messages that batches of a kind are about. */
+static PyObject *known_by(int kind)
+{
+    return kind == MESSAGES ? name_received : kind == CONFIRMED ? name_confirming : name_sent;
+}
+
+/* A dictionary that is an attribute of a link; NULL with an exception. */
+static PyObject *dictionary_of(PyObject *link, PyObject *name)
+{
+    PyObject *found = PyObject_GetAttr(link, name);
+    if (found && !PyDict_Check(found)) {
+        PyErr_SetString(PyExc_TypeError, "the messages of a link are not in a dictionary");
+        Py_CLEAR(found);
+    }
+    return found;
+}
 
 /* Make what comes next part of a batch: of this kind, and on this link. Returns 0 or, with an exception, -1. */
 static int choose_batch(reading_t *reading, int kind, uint32_t number)
@@ -123,18 +146,12 @@ static int choose_batch(reading_t *reading, int kind, uint32_t number)
         PyErr_SetString(PyExc_IndexError, "a link that is not in the list");
         return -1;
     }
-    if (!reading->link || reading->number != number || (reading->kind == MESSAGES) != (kind == MESSAGES))
+    if (!reading->link || reading->number != number || known_by(reading->kind) != known_by(kind))
         Py_CLEAR(reading->known);
     reading->link = PyList_GET_ITEM(reading->links, number);
     reading->kind = 0;
-    if (!reading->known && kind != FLOW) {
-        reading->known = PyObject_GetAttr(reading->link, kind == MESSAGES ? name_received : name_sent);
-        if (!reading->known || !PyDict_Check(reading->known)) {
-            if (reading->known)
-                PyErr_SetString(PyExc_TypeError, "the messages of a link are not in a dictionary");
-            return -1;
-        }
-    }
+    if (!reading->known && kind != FLOW && !(reading->known = dictionary_of(reading->link, known_by(kind))))
+        return -1;
     PyObject *items = PyList_New(0);
     PyObject *batch = items ? Py_BuildValue("iOO", kind, reading->link, items) : NULL;
     Py_XDECREF(items);
@@ -156,8 +173,50 @@ static int append(reading_t *reading, PyObject *item)
     return failed;
 }
 
+/* The delivery tag that the peer chose, as a number; 0 if it is none. */
+static bool read_tag(void *delivery, unsigned long long *number)
+{
+    bytes_t tag = pn.delivery_tag(delivery);
+    if (tag.size != TAG)
+        return false;
+    *number = 0;
+    for (size_t i = 0; i < TAG; i++)
+        *number = *number << 8 | (unsigned char)tag.start[i];
+    return true;
+}
+
+/* The peer has settled a message that it sent, after we have given it an outcome. Returns 1; 0 if it is anything else; or,
+ * with an exception, -1. */
+static int read_confirmation(reading_t *reading, uint32_t number, void *delivery, void *link)
+{
+    if (pn.delivery_aborted(delivery) || (pn.delivery_readable(delivery) && pn.link_current(link) == delivery) ||
+        !pn.delivery_settled(delivery))
+        return 0;
+    if (choose_batch(reading, CONFIRMED, number))
+        return -1;
+    PyObject *address = number_of(delivery);
+    PyObject *tag = address ? PyDict_GetItemWithError(reading->known, address) : NULL;
+    int failed = !address || (!tag && PyErr_Occurred());
+    if (tag) {
+        Py_INCREF(tag);
+        PyObject *received = dictionary_of(reading->link, name_received);
+        failed = !received || PyDict_DelItem(reading->known, address);
+        if (!failed && PyDict_DelItem(received, tag)) {
+            failed = !PyErr_ExceptionMatches(PyExc_KeyError);
+            if (!failed)
+                PyErr_Clear();
+        }
+        Py_XDECREF(received);
+        failed = failed || PyList_Append(reading->items, tag);
+        Py_DECREF(tag);
+        pn.delivery_settle(delivery);
+    }
+    Py_XDECREF(address);
+    return failed ? -1 : 1;
+}
+
 /* A message that was received whole. Returns 1; 0 if it is not that simple; or, with an exception, -1. */
-static int read_message(reading_t *reading, uint32_t number, void *delivery, void *link, size_t limit)
+static int read_message(reading_t *reading, const link_t *row, void *delivery, void *link, size_t limit)
 {
     if (pn.delivery_aborted(delivery) || !pn.delivery_readable(delivery) || pn.link_current(link) != delivery ||
         pn.delivery_partial(delivery) || pn.delivery_remote_state(delivery) == TRANSACTIONAL)
@@ -165,11 +224,14 @@ static int read_message(reading_t *reading, uint32_t number, void *delivery, voi
     size_t pending = pn.delivery_pending(delivery);
     if (pending > limit)
         return 0;
-    if (choose_batch(reading, MESSAGES, number))
+    int settled = pn.delivery_settled(delivery), tagged = row->flags & TAGGED;
+    unsigned long long chosen = reading->next;
+    if (tagged && !settled && !read_tag(delivery, &chosen))
+        return 0;
+    if (choose_batch(reading, MESSAGES, row->number))
         return -1;
-    int settled = pn.delivery_settled(delivery);
     PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)pending);
-    PyObject *tag = settled ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(reading->next);
+    PyObject *tag = settled ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(chosen);
     PyObject *address = settled ? NULL : number_of(delivery);
     int failed = !data || !tag || (!settled && !address);
     if (!failed && pending) {
@@ -189,7 +251,7 @@ static int read_message(reading_t *reading, uint32_t number, void *delivery, voi
     pn.link_advance(link);
     if (settled)
         pn.delivery_settle(delivery);
-    else
+    else if (!tagged)
         reading->next++;
     return 1;
 }
@@ -307,9 +369,11 @@ static int read_events(reading_t *reading, void *collector, const Py_buffer *tab
             simple = 1;
         else if (!delivery)
             simple = choose_batch(reading, FLOW, last->number) ? -1 : 1;
-        else if (pn.link_is_receiver(link))
-            simple = read_message(reading, last->number, delivery, link, limit);
-        else
+        else if (pn.link_is_receiver(link)) {
+            simple = last->flags & TAGGED ? read_confirmation(reading, last->number, delivery, link) : 0;
+            if (!simple)
+                simple = read_message(reading, last, delivery, link, limit);
+        } else
             simple = read_outcome(reading, last->number, delivery, last->flags & HOLDS);
         if (simple != 1)
             return simple < 0 ? -1 : 1;
@@ -399,8 +463,8 @@ static void set_state(void *delivery, PyObject *state)
 PyDoc_STRVAR(send_doc,
 "send(link, session, sent, messages, start, settled, backlog, tag, state)\n\n"
 "Send the messages of a list from `start` on, while there is credit and the bytes of the session that wait to be\n"
-"written are fewer than `backlog`; delivery tags are numbers from `tag` on. Unsettled ones are noted in `sent`. `state`\n"
-"is the encoded transactional state that they have, or None.\n\n"
+"written are fewer than `backlog`; delivery tags are numbers from `tag` on, or the numbers of a list, one for each message\n"
+"of the other. Unsettled ones are noted in `sent`. `state` is the encoded transactional state that they have, or None.\n\n"
 "Returns: how many were sent.\n");
 
 static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
@@ -416,9 +480,14 @@ static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arg
     Py_ssize_t start = PyLong_AsSsize_t(arguments[4]), sum = 0;
     int settled = PyObject_IsTrue(arguments[5]);
     size_t backlog = PyLong_AsSize_t(arguments[6]);
-    unsigned long long next = PyLong_AsUnsignedLongLong(arguments[7]);
+    PyObject *tags = PyList_Check(arguments[7]) ? arguments[7] : NULL;
+    unsigned long long next = tags ? 0 : PyLong_AsUnsignedLongLong(arguments[7]);
     if (PyErr_Occurred())
         return NULL;
+    if (tags && PyList_GET_SIZE(tags) != PyList_GET_SIZE(messages)) {
+        PyErr_SetString(PyExc_ValueError, "not as many delivery tags as messages");
+        return NULL;
+    }
     static const char digits[] = "0123456789abcdef";
     for (Py_ssize_t i = start < 0 ? 0 : start; i < PyList_GET_SIZE(messages); i++) {
         if (pn.link_credit(link) <= 0 || pn.session_outgoing_bytes(session) >= backlog)
@@ -429,9 +498,11 @@ static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arg
             return NULL;
         }
         /* The tag of a delivery must be unique among the unsettled ones of its link; proton copies it. */
-        char tag[8];
-        for (int digit = 0; digit < 8; digit++)
-            tag[digit] = digits[(next >> (28 - 4 * digit)) & 15];
+        char tag[TAG];
+        if (tags && (next = PyLong_AsUnsignedLongLong(PyList_GET_ITEM(tags, i))) == (unsigned long long)-1 && PyErr_Occurred())
+            return NULL;
+        for (int digit = 0; digit < TAG; digit++)
+            tag[digit] = tags ? (char)(next >> (56 - 8 * digit)) : digits[(next >> (28 - 4 * digit)) & 15];
         bytes_t bytes = {sizeof tag, tag};
         void *delivery = pn.delivery(link, bytes);
         if (state)
@@ -455,18 +526,20 @@ static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arg
 }
 
 PyDoc_STRVAR(accept_doc,
-"accept(received, tags, state)\n\n"
-"Accept messages that are in `received`, addresses by delivery tag. Other tags are left out. Without `state` they are\n"
-"settled and taken out; with it, a transactional state as encoded bytes, they are given this state.\n");
+"accept(received, tags, state, confirming)\n\n"
+"Accept messages that are in `received`, addresses by delivery tag. Other tags are left out. `state` is a transactional\n"
+"state as encoded bytes that they are given, or None. Without it they are settled and taken out; unless `confirming` is a\n"
+"dictionary, where their tags are noted by their addresses instead.\n");
 
 static PyObject *accept(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 3 || !PyDict_Check(arguments[0]) || !PyList_Check(arguments[1]) ||
-        (arguments[2] != Py_None && !PyBytes_Check(arguments[2]))) {
-        PyErr_SetString(PyExc_TypeError, "accept takes a dict, a list, and bytes or None");
+    if (count != 4 || !PyDict_Check(arguments[0]) || !PyList_Check(arguments[1]) ||
+        (arguments[2] != Py_None && !PyBytes_Check(arguments[2])) ||
+        (arguments[3] != Py_None && !PyDict_Check(arguments[3]))) {
+        PyErr_SetString(PyExc_TypeError, "accept takes a dict, a list, bytes or None, and a dict or None");
         return NULL;
     }
-    PyObject *received = arguments[0], *tags = arguments[1], *state = arguments[2];
+    PyObject *received = arguments[0], *tags = arguments[1], *state = arguments[2], *confirming = arguments[3];
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tags); i++) {
         PyObject *tag = PyList_GET_ITEM(tags, i);
         PyObject *address = PyDict_GetItemWithError(received, tag);
@@ -482,10 +555,11 @@ static PyObject *accept(PyObject *Py_UNUSED(module), PyObject *const *arguments,
             set_state(delivery, state);
             continue;
         }
-        if (PyDict_DelItem(received, tag))
+        if (confirming != Py_None ? PyDict_SetItem(confirming, address, tag) : PyDict_DelItem(received, tag))
             return NULL;
         pn.delivery_update(delivery, ACCEPTED);
-        pn.delivery_settle(delivery);
+        if (confirming == Py_None)
+            pn.delivery_settle(delivery);
     }
     Py_RETURN_NONE;
 }
@@ -620,13 +694,14 @@ static int start(PyObject *module)
     name_received = PyUnicode_InternFromString("received");
     name_sent = PyUnicode_InternFromString("sent");
     name_accepting = PyUnicode_InternFromString("accepting");
-    if (!name_received || !name_sent || !name_accepting)
+    name_confirming = PyUnicode_InternFromString("confirming");
+    if (!name_received || !name_sent || !name_accepting || !name_confirming)
         return -1;
     /* Changes with what native.py and this file say to each other, and with `walker_t`: a module that was compiled before
      * is not used. */
     if (PyModule_AddIntConstant(module, "WALKER", version()))
         return -1;
-    return PyModule_AddIntConstant(module, "VERSION", 5);
+    return PyModule_AddIntConstant(module, "VERSION", 6);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -23,10 +23,11 @@ NO_NATIVE = "QMF_NO_NATIVE"
 
 #: Kinds of batches. Their items: delivery tag and data of messages; delivery tags of messages that the peer has
 #: accepted and settled; tag and number of those that it has not settled; numbers of such as had an outcome before; for
-#: changes of credit none; delivery tags of messages that it has accepted in a transaction (`Link.accepting`).
-MESSAGES, ACCEPTED, HELD, FORGOTTEN, FLOW, ACCEPTED_IN = range(1, 7)
+#: changes of credit none; delivery tags of messages that it has accepted in a transaction (`Link.accepting`); those of
+#: messages received that the peer has settled after they had an outcome.
+MESSAGES, ACCEPTED, HELD, FORGOTTEN, FLOW, ACCEPTED_IN, CONFIRMED = range(1, 8)
 #: Flags of links; see `native.c`.
-HOLDS, SKIP, QUIET = 1, 2, 4
+HOLDS, SKIP, QUIET, TAGGED = 1, 2, 4, 8
 #: Which changes of credit `feed` reports.
 NO_FLOW, LOUD_FLOW, ALL_FLOW = range(3)
 
@@ -38,6 +39,7 @@ _FUNCTIONS = (
     "pn_event_delivery",
     "pn_event_link",
     "pn_delivery",
+    "pn_delivery_tag",
     "pn_delivery_link",
     "pn_delivery_local",
     "pn_delivery_remote",
@@ -69,7 +71,7 @@ _FUNCTIONS = (
     "pn_transport_pop",
 )
 #: Of the module that fits; see `VERSION` there.
-_VERSION = 5
+_VERSION = 6
 _TRANSACTIONAL = 0x34
 _LOW_60 = (1 << 60) - 1
 _ROW, _FLAGS = struct.Struct("=QII"), struct.Struct("=I")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.store import journal
+from qmf.broker.store.errors import StoreDamaged
+from qmf.broker.store.folder import DATABASE
 from qmf.broker.store.persistence import Persistence
 from qmf.codec import Message as AmqpMessage
 from qmf.codec import Section, encode_message
@@ -54,19 +57,50 @@ async def test_what_was_accepted_is_remembered_with_its_message(tmp_path: Path) 
         memory = registry.memories.find("link")
         publish(registry)
         for tag in (5, LAST):
-            memory.begin(tag, None)
-            memory.accept(tag)
+            memory.begin({tag: None})
+            memory.accept([tag])
         await stored(registry)
-        memory.begin(6, None)  # nothing is stored with it
-        memory.accept(6)
+        memory.begin({6: None})  # nothing is stored with it
+        memory.accept([6])
     async with opened(tmp_path) as registry:
         assert sorted(registry.memories.find("link").accepted) == [5, LAST]
-        registry.memories.find("link").confirm(5)
+        registry.memories.find("link").confirm([5])
     async with opened(tmp_path) as registry:
         assert registry.memories.find("link").accepted == [LAST]
         registry.memories.remove("link")
     async with opened(tmp_path) as registry:
         assert (len(registry.memories), registry.memories.find("link").accepted) == (0, [])
+
+
+async def test_messages_that_came_together_are_remembered_until_the_last_of_them_is_confirmed(tmp_path: Path) -> None:
+    async with opened(tmp_path) as registry:
+        memory = registry.memories.find("link")
+        for tags in ([1, 3], [LAST]):
+            publish(registry)
+            memory.begin(dict.fromkeys(tags))
+            await stored(registry)
+            memory.accept(tags)
+        memory.confirm([1, LAST])
+    async with opened(tmp_path) as registry:
+        memory = registry.memories.find("link")
+        assert memory.accepted == [1, 3]  # the first one is confirmed once more
+        memory.confirm([1, 3])
+        publish(registry)
+        memory.begin({7: None})  # has the number of a record that is gone
+        memory.accept([7])
+    async with opened(tmp_path) as registry:
+        assert registry.memories.find("link").accepted == [7]
+
+
+async def test_a_memory_that_is_damaged_is_named(tmp_path: Path) -> None:
+    async with opened(tmp_path) as registry:
+        memory = registry.memories.find("link")
+        publish(registry)
+        memory.begin({1: None})
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as connection, connection:
+        connection.execute("UPDATE acceptance SET tags = 'text'")
+    with pytest.raises(StoreDamaged, match=r"acceptances 1 of link .* cannot be read: no numbers of eight bytes"):
+        Persistence(tmp_path, NodeRegistry())
 
 
 async def test_what_is_confirmed_is_forgotten_without_other_changes(
@@ -76,10 +110,10 @@ async def test_what_is_confirmed_is_forgotten_without_other_changes(
     async with opened(tmp_path) as registry:
         memory = registry.memories.find("link")
         publish(registry)
-        memory.begin(1, None)
-        memory.accept(1)
+        memory.begin({1: None})
+        memory.accept([1])
         await stored(registry)
-        memory.confirm(1)
+        memory.confirm([1])
         await asyncio.sleep(0)  # the timer is due
         await until(lambda: not registry.recorder or not registry.recorder.close_unit(None), lambda: "")
     async with opened(tmp_path) as registry:

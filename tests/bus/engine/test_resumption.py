@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from support.engines import Pair
 
 from qmf.bus.engine.events import (
+    ConfirmedBatch,
     ConnectionFailed,
     Delivery,
     DeliveryBatch,
@@ -18,8 +19,10 @@ from qmf.bus.engine.events import (
 )
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION, MAX_LISTED, Resumption, read_resumption, write_resumption
-from qmf.bus.engine.values import Outcome, Terminus
+from qmf.bus.engine.values import ConnectionSettings, Outcome, Terminus
 
+#: The largest delivery tag.
+LARGEST = 2**64 - 1
 STATES = st.none() | st.sampled_from(Outcome)
 
 
@@ -120,9 +123,11 @@ def test_the_owner_chooses_delivery_tags_and_the_sender_settles_after_the_outcom
     assert pair.at_server == [OutcomeConfirmed(theirs, 7)]
 
 
-def test_another_form_of_delivery_tags_fails_the_connection() -> None:
+@pytest.mark.parametrize("joined", [False, True])
+def test_another_form_of_delivery_tags_fails_the_connection(joined: bool) -> None:
     pair = Pair()
-    mine, _ = resumable(pair, sending=True)
+    mine, theirs = resumable(pair, sending=True)
+    theirs.joined = joined
     mine.raw.delivery("short")
     mine.raw.send(b"data")
     mine.raw.advance()
@@ -171,3 +176,54 @@ def test_acceptances_that_are_held_come_together() -> None:
         pair.client.decisions.settle_sent(mine, tag, Outcome.ACCEPTED)
     pair.pump()
     assert pair.at_server == [OutcomeConfirmed(theirs, 7), OutcomeConfirmed(theirs, 9)]
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_messages_are_sent_accepted_settled_and_confirmed_together(joined: bool) -> None:
+    pair = Pair()
+    mine, theirs = resumable(pair, sending=True)
+    mine.keeps_unsettled, theirs.joined = True, joined
+    tags = [LARGEST, 3, 1 << 40, 5]
+    sent = pair.client.deliveries.send_all(mine, [b"%d" % tag for tag in tags], 1, 1000, delivery_tags=tags)
+    assert list(sent) == tags[1:]
+    assert list(pair.client.deliveries.send_all(mine, [b"one more"], 0, 1, delivery_tags=[LARGEST])) == []
+    pair.pump()
+    assert list(pair.client.deliveries.send_all(mine, [b"one more"], 0, 1, delivery_tags=[LARGEST])) == [LARGEST]
+    pair.pump()
+    tags = [3, 1 << 40, 5, LARGEST]
+    assert [(event.delivery_tag, event.data) for event in pair.at_server if isinstance(event, Delivery)] == [
+        *((tag, b"%d" % tag) for tag in tags[:3]),
+        (LARGEST, b"one more"),
+    ]
+    pair.at_server.clear()
+    pair.server.decisions.accept_unsettled(theirs, [*tags, 77])
+    pair.client.feed(b"".join(iter(pair.server.output, b"")))
+    assert list(pair.client.events) == [HeldBatch(mine, tags)]
+    pair.client.events.clear()
+    pair.client.decisions.settle_all_sent(mine, [*tags[:2], 77])
+    pair.server.feed(b"".join(iter(pair.client.output, b"")))
+    assert list(pair.server.events) == [ConfirmedBatch(theirs, tags[:2])]
+    pair.client.decisions.settle_all_sent(mine, tags)
+    pair.server.feed(b"".join(iter(pair.client.output, b"")))
+    assert list(pair.server.events) == [ConfirmedBatch(theirs, tags)]
+    assert (theirs.received, theirs.confirming, mine.transactional) == ({}, {}, {})
+
+
+def test_a_message_in_parts_comes_between_those_that_come_whole() -> None:
+    pair = Pair(client=ConnectionSettings("client", hostname="host", max_frame=512))
+    mine, theirs = resumable(pair, sending=True)
+    theirs.joined = True
+    contents = {7: b"x", 8: b"y" * 2_000, 9: b"z"}
+    for tag, data in contents.items():
+        pair.client.deliveries.send(mine, data, delivery_tag=tag)
+    pair.pump()
+    assert pair.at_server == [Delivery(theirs, tag, data) for tag, data in contents.items()]
+
+
+def test_messages_that_the_sender_has_settled_have_no_tag() -> None:
+    pair = Pair()
+    mine, theirs = resumable(pair, sending=True)
+    theirs.joined = True
+    pair.client.deliveries.send(mine, b"data", settled=True)
+    pair.pump()
+    assert (pair.at_server, theirs.received) == ([Delivery(theirs, None, b"data")], {})

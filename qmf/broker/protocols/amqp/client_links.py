@@ -44,7 +44,7 @@ from qmf.broker.protocols.amqp.stored_answers import answer_when_stored
 from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
-from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, HeldBatch, OutcomeConfirmed, OutcomeReceived
+from qmf.bus.engine.events import AcceptedBatch, ConfirmedBatch, Delivery, DeliveryBatch, HeldBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.values import ExpiryPolicy, Filter, Terminus
@@ -145,10 +145,10 @@ class ClientLinks:
         if (acquisition := outgoing.acquire(event)) is not None:
             transaction.acquisitions.append(acquisition)
 
-    def on_confirmed(self, event: OutcomeConfirmed) -> None:
-        """The client settled a message that it sent, after the broker gave it an outcome."""
-        if (incoming := self._incoming.get(event.link)) is not None:
-            incoming.on_confirmed(event.delivery_tag)
+    def on_confirmed(self, batch: ConfirmedBatch) -> None:
+        """The client settled messages that it sent, after the broker gave them an outcome."""
+        if (incoming := self._incoming.get(batch.link)) is not None:
+            incoming.on_confirmed(batch.delivery_tags)
 
     def on_credit(self, link: Link) -> None:
         """The client gave credit, or asks to use it up."""

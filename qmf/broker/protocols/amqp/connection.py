@@ -22,6 +22,7 @@ from qmf.broker.sessions import ClientSessions
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
     AcceptedBatch,
+    ConfirmedBatch,
     ConnectionClosed,
     ConnectionFailed,
     ConnectionOpened,
@@ -33,7 +34,6 @@ from qmf.bus.engine.events import (
     HeldBatch,
     LinkDetached,
     LinkRequested,
-    OutcomeConfirmed,
     OutcomeReceived,
     PeerSessionEnded,
 )
@@ -168,7 +168,7 @@ class ServerConnection:
                 self._links.on_delivery(event)
             case OutcomeReceived():
                 self._links.on_outcome(event)
-            case OutcomeConfirmed():
+            case ConfirmedBatch():
                 self._links.on_confirmed(event)
             case CreditChanged():
                 self._links.on_credit(event.link)

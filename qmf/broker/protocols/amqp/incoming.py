@@ -247,9 +247,7 @@ class IncomingLink:
             return
         if self._registry.flows:
             self._meet()
-        for place, event in enumerate(events):
-            if place not in refused:
-                self.on_published(event)
+        self.on_published([event for place, event in enumerate(events) if place not in refused] if refused else events)
         if len(refused) == len(events):
             recorder.flush()  # other queues may have them
             self._on_all_stored(events, refused, None)
@@ -264,8 +262,7 @@ class IncomingLink:
             refused: why some were refused, by their places.
             error: why the unit is not on the disk.
         """
-        if error is None and not refused and not self._singly:
-            self._accept_all([event.delivery_tag for event in events if event.delivery_tag is not None], len(events))
+        if error is None and not refused and self._accept_stored(events):
             return
         for place, event in enumerate(events):
             if place in refused:
@@ -273,8 +270,14 @@ class IncomingLink:
             else:
                 self._on_stored(event, error)
 
-    def on_published(self, event: Delivery) -> None:
-        """A durable message was published; the changes that it made are in the current unit."""
+    def on_published(self, events: Sequence[Delivery]) -> None:
+        """Durable messages were published; the changes that they made are in the current unit."""
+
+    def _accept_stored(self, events: Sequence[Delivery]) -> bool:
+        """Accept messages that are on the disk together; False if each has to be looked at."""
+        if not self._singly:
+            self._accept_all([event.delivery_tag for event in events if event.delivery_tag is not None], len(events))
+        return not self._singly
 
     def _on_stored(self, event: Delivery, error: NotStored | None) -> None:
         self._settle(event, None if error is None else Refusal(Reason.FULL, f"cannot store: {error.reason}"))
@@ -336,9 +339,9 @@ class IncomingLink:
             self._transport.flush_soon()
         self._count()
 
-    def on_confirmed(self, delivery_tag: int) -> None:  # noqa: ARG002
-        """The client has settled a message after the broker gave it an outcome."""
-        self._finish()
+    def on_confirmed(self, delivery_tags: Sequence[int]) -> None:
+        """The client has settled messages after the broker gave them an outcome."""
+        self._finish(len(delivery_tags))
 
     def _count(self) -> None:
         """Count a message, and give credit for the next ones when half of the window is used."""

@@ -126,6 +126,10 @@ class OutgoingLink:
             if message.message_format:
                 return self._deliver_singly(entries)
             messages.append(message.data)
+        return self._send_all(entries, messages)
+
+    def _send_all(self, entries: Sequence[Entry], messages: list[bytes]) -> int:
+        """Send entries without formats, with data that may have changed, while there is room; returns how many."""
         tags = self._transport.send_all(self.link, messages)
         self.transfers += len(tags)
         if not self.presettled:
@@ -147,9 +151,6 @@ class OutgoingLink:
 
     def on_outcome(self, event: OutcomeReceived) -> None:
         """The client settled a message. A released or modified one goes back to the queue, the others are done."""
-        if not event.final:
-            self.on_held([event.delivery_tag])
-            return
         entry = self._unsettled.pop(event.delivery_tag, None)
         if entry is not None:
             self.settle(entry, event)
@@ -163,15 +164,14 @@ class OutgoingLink:
         if len(self._contents):
             self._delivery.dispatch()
 
-    def on_held(self, delivery_tags: Sequence[int]) -> None:
+    def on_held(self, delivery_tags: list[int]) -> None:
         """The client accepts messages, and waits until they are settled: when that is stored, in one unit."""
         link, recorder = self.link, self.queue.recorder
         decisions = self._transport.engine.decisions
         transport = self._transport
 
         def settle(_: NotStored | None = None) -> None:
-            for tag in delivery_tags:
-                decisions.settle_sent(link, tag, Outcome.ACCEPTED)
+            decisions.settle_all_sent(link, delivery_tags)
             transport.flush_soon()
 
         if recorder is not None:

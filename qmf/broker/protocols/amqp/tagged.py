@@ -114,18 +114,26 @@ class TaggedOutgoingLink(OutgoingLink):
         """See `Consumer`."""
         if not self.resumable:
             return super().room()
-        return 1 if self.ready() else 0
+        held = len(self._held)
+        most = self._window - len(self._unsettled) - held
+        return max(min(most, self._transport.room(self.link) - held), 0) if most > 0 and not self._resuming else 0
 
-    def deliver_all(self, entries: Sequence[Entry]) -> int:
-        """See `Consumer`."""
-        return self._deliver_singly(entries) if self.resumable else super().deliver_all(entries)
+    def _send_all(self, entries: Sequence[Entry], messages: list[bytes]) -> int:
+        """See `OutgoingLink`. Those that wait for the disk count as sent."""
+        if not self.resumable:
+            return super()._send_all(entries, messages)
+        if self._held or not self._may_send(entries):
+            self._held.extend(zip(entries, messages, strict=True))
+            self._wait_for_disk()
+            return len(entries)
+        return self._send_all_tagged(entries, messages)
 
     def _send(self, entry: Entry, data: bytes) -> None:
         """See `OutgoingLink`."""
         if not self.resumable:
             super()._send(entry, data)
             return
-        if self._held or not self._may_send(entry):
+        if self._held or not self._may_send([entry]):
             self._held.append((entry, data))
             self._wait_for_disk()
         else:
@@ -136,8 +144,18 @@ class TaggedOutgoingLink(OutgoingLink):
         super().on_detached()
         self._delivery.release(self._take_held())
 
+    def _tag(self, entry: Entry) -> int:
+        return entry.record if self._lasting and entry.record is not None else next(self._tags)
+
+    def _send_all_tagged(self, entries: Sequence[Entry], messages: list[bytes]) -> int:
+        tags = list(map(self._tag, entries))
+        count = len(self._transport.send_all(self.link, messages, delivery_tags=tags))
+        self.transfers += count
+        self._unsettled.update(zip(tags[:count], entries, strict=False))
+        return count
+
     def _send_tagged(self, entry: Entry, data: bytes) -> None:
-        tag = entry.record if self._lasting and entry.record is not None else next(self._tags)
+        tag = self._tag(entry)
         self._unsettled[tag] = entry
         self._transport.engine.deliveries.send(
             self.link, data, delivery_tag=tag, message_format=entry.message.message_format
@@ -145,10 +163,12 @@ class TaggedOutgoingLink(OutgoingLink):
         self._transport.flush_soon()
         self.transfers += 1
 
-    def _may_send(self, entry: Entry) -> bool:
-        """An entry is on the disk, or need not be."""
+    def _may_send(self, entries: Sequence[Entry]) -> bool:
+        """Entries are on the disk, or need not be."""
         recorder = self.queue.recorder
-        return not self._lasting or entry.record is None or recorder is None or recorder.is_stored(entry.record)
+        return (
+            not self._lasting or recorder is None or recorder.is_stored(max([entry.record or 0 for entry in entries]))
+        )
 
     def _wait_for_disk(self) -> None:
         if (recorder := self.queue.recorder) is not None and not self._waiting:
@@ -161,18 +181,33 @@ class TaggedOutgoingLink(OutgoingLink):
 
     def _send_held(self) -> None:
         """Send the entries that are on the disk by now, unless they are gone, or nothing can be sent."""
+        while ready := self._take_ready():
+            if ready[0][0].message.message_format:
+                self._send_tagged(*ready[0])
+                continue
+            sent = self._send_all_tagged([entry for entry, _ in ready], [data for _, data in ready])
+            if sent < len(ready):
+                self._held.extendleft(reversed(ready[sent:]))
+                return
+
+    def _take_ready(self) -> list[tuple[Entry, bytes]]:
+        """The first of the entries that wait, as many as can be sent together; one that has a format is on its own."""
+        most = 0 if self._resuming else self._transport.room(self.link)  # until there is credit, or the next connection
+        ready: list[tuple[Entry, bytes]] = []
         while self._held:
-            entry, data = self._held[0]
+            entry, _ = self._held[0]
             if entry.state is not ACQUIRED or entry.acquirer is not self:  # it could not be stored
                 self._held.popleft()
-            elif not self._may_send(entry):
+                continue
+            if not self._may_send([entry]):
                 self._wait_for_disk()
-                return
-            elif self._resuming or not self._transport.can_send(self.link):
-                return  # until there is credit, or the next connection
-            else:
-                self._held.popleft()
-                self._send_tagged(entry, data)
+                break
+            if len(ready) >= most or (ready and entry.message.message_format):
+                break
+            ready.append(self._held.popleft())
+            if entry.message.message_format:
+                break
+        return ready
 
     def _take_held(self) -> list[Entry]:
         held, self._held = self._held, deque()

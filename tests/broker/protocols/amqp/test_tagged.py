@@ -106,6 +106,10 @@ class Sent:
     def flush_soon(self) -> None:
         """What was sent has left."""
 
+    def send_all(self, _: object, messages: list[bytes], *, delivery_tags: list[int]) -> list[int]:
+        self.deliveries += zip(delivery_tags, messages, strict=True)
+        return delivery_tags
+
     def _send(self, _: object, data: bytes, *, delivery_tag: int, message_format: int = 0) -> None:
         assert not message_format
         self.deliveries.append((delivery_tag, data))
