@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,8 +26,12 @@ from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.operations.principal import BROKER
 from qmf.broker.relay.options import RelayOptions
 from qmf.messaging import aio
+from qmf.messaging.message import Message
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("name", NAMES)]
+
+#: How often a connection is cut in `make soak`.
+CUTS = int(os.environ.get("QMF_SOAK_CUTS", "100"))
 
 
 @attrs.frozen
@@ -165,6 +172,40 @@ async def test_a_message_of_a_durable_link_whose_acceptance_is_lost(name: str, s
             assert await receive(other.url, other.queue, len(expected)) == expected
             assert here.queue("here").counters.enqueues - before == 2
             here.operations.forwarding.delete_link(BROKER, OUT, link)
+
+
+@pytest.mark.soak
+async def test_many_cuts_of_a_durable_link(name: str, tmp_path: Path) -> None:
+    chance = random.Random(seed := random.randrange(2**32))
+    contents = [str(number) for number in range(CUTS * 10)]
+    async with peer(name) as other, FederatedBroker(port=0, data_dir=tmp_path / "here") as here:
+        wanted = read_node_declaration(("queue",), {"durable": True}, limits=here.registry.limits)
+        here.operations.create(BROKER, "here", wanted)
+        with FrameCutter(other.url) as proxy:
+            here.domain(proxy.url, durable=True)
+            link = unique("out")
+            here.link(OUT, "here", other.queue, name=link, durable=True)
+            await here.state(PeerLinkState.OPERATIONAL, link)
+            for start in range(0, len(contents), 10):
+                await here.state(PeerLinkState.OPERATIONAL, link)
+                await send(here, "here", *contents[start : start + 10], durable=True)
+                for _ in range(chance.randrange(1, 60)):
+                    await asyncio.sleep(0)
+                proxy.cut()
+            await until(lambda: not here.depth("here"), "all are there")
+            here.operations.forwarding.delete_link(BROKER, OUT, link)
+        found = []
+        async with aio.Connection(other.url) as connection:
+            session = await connection.session()
+            await (await session.sender(other.queue)).send(Message("end"))
+            receiver = await session.receiver(other.queue, capacity=100)
+            while (message := await receiver.fetch(timeout=30)).content != "end":
+                found.append(message.content)
+            await session.acknowledge()
+    print(f"{proxy.cuts} cuts of a link to {name} (seed {seed}): {len(contents)} messages, {len(found)} arrived")
+    assert set(found) == set(contents)
+    if name in ("artemis", EMBEDDED):
+        assert len(found) == len(contents)
 
 
 async def test_a_message_with_a_duplicate_id_of_its_publisher(name: str) -> None:
