@@ -12,9 +12,16 @@ from qmf.acl.users import restore_placeholders
 from qmf.acl.words import RuleOutcome
 from qmf.bus.topics import AMQP_TOPICS, TopicDialect
 
+#: First words that are told apart by the beginnings of keys: more would cost more than `PublishingRules.allows`.
+MAX_BEGINNINGS = 8
+
 
 class PublishingRules:
-    """Which rule is the first one that matches a routing key."""
+    """Which rule is the first one that matches a routing key.
+
+    Attributes:
+        beginnings: of keys that `allows` allows, unless there is a ``$`` in them.
+    """
 
     def __init__(
         self, rules: Iterable[AclRule], user: str, default: AclRule | None, dialect: TopicDialect = AMQP_TOPICS
@@ -51,6 +58,9 @@ class PublishingRules:
         self._free_words = frozenset(
             word for word, place in self._plain.whole_words().items() if self._allows[place] and not self._has_own
         )
+        self.beginnings: tuple[str, ...] = ()
+        if len(self._free_words) <= MAX_BEGINNINGS:
+            self.beginnings = tuple(sorted(word + self._separator for word in self._free_words))
 
     def first(self, key: str) -> AclRule | None:
         """The rule that decides; None where none matches and there is no default."""

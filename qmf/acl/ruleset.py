@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -153,13 +153,15 @@ class RuleSet:
                 return Decision(rule.outcome.deny() if limit else rule.outcome, rule, limit or "")
         return self._by_default()
 
-    def key_check(self, user: str, groups: frozenset[str], exchange: str) -> Callable[[str], bool]:
-        """What says of a routing key whether publishing with it is allowed by a rule that does not log.
+    def publishing_rules(self, user: str, groups: frozenset[str], exchange: str) -> PublishingRules:
+        """The rules about publishing to an exchange for one user, for many keys.
 
-        Where it says no, `decide` says what is decided, and by which rule.
+        Args:
+            user: with realm.
+            groups: that the user's access token names.
+            exchange: its name; empty for the default one.
         """
-        lookup = Lookup(user, "publish", "exchange", exchange, publishing=True, groups=groups)
-        return self._publishing_rules(lookup).allows
+        return self._publishing_rules(Lookup(user, "publish", "exchange", exchange, publishing=True, groups=groups))
 
     def _by_default(self) -> Decision:
         return Decision(RuleOutcome.DENY if self.default is None else self.default.outcome, self.default)

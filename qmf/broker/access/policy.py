@@ -7,7 +7,7 @@ from typing import Protocol
 
 from qmf.acl.rules import Lookup
 from qmf.acl.ruleset import Decision, RuleSet
-from qmf.broker.operations.policy import Action, ObjectType, Operation
+from qmf.broker.operations.policy import Action, KeyCheck, ObjectType, Operation
 from qmf.broker.operations.principal import LOCAL, Principal
 
 #: The user of clients that have not logged in, as with qpidd: without a realm.
@@ -54,13 +54,14 @@ class AclPolicy:
         # A recording has the keys of messages as well, though without rules about them everybody may use them.
         self.has_key_rules = rules.has_publish_rules or record is not None
 
-    def key_check(self, principal: Principal, exchange: str) -> Callable[[str], bool] | None:
+    def key_check(self, principal: Principal, exchange: str) -> KeyCheck | None:
         """See `Policy`."""
         if self._record is not None:
             return None
         if principal.protocol in ("", LOCAL):
-            return lambda _: True
-        return self._rules.key_check(user_id(principal.user, self._realm), principal.groups, exchange)
+            return KeyCheck(lambda _: True, ("",))
+        rules = self._rules.publishing_rules(user_id(principal.user, self._realm), principal.groups, exchange)
+        return KeyCheck(rules.allows, rules.beginnings)
 
     def refusal(self, principal: Principal, operation: Operation) -> str:
         """See `Policy`."""

@@ -12,7 +12,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node, RoutingResult
 from qmf.broker.operations.grants import Publication
-from qmf.broker.operations.policy import Action, ObjectType, Operation, OperationRefused, Policy
+from qmf.broker.operations.policy import Action, KeyCheck, ObjectType, Operation, OperationRefused, Policy
 from qmf.broker.operations.principal import BROKER, Principal
 
 #: Stands for no node, where None is that of an address that names none.
@@ -21,6 +21,9 @@ _NONE = object()
 
 def _no_key(_: str) -> bool:
     return False
+
+
+_NO_CHECK = KeyCheck(_no_key)
 
 
 class PublishingOperations(Protocol):
@@ -66,6 +69,7 @@ class Publisher:
         self._last: object = _NONE
         #: Each message to that node is asked for with its key, unless this says that it need not be.
         self._asks_keys = False
+        self._beginnings: tuple[str, ...] = ()
         self._is_free: Callable[[str], bool] = _no_key
 
     def grant(self, node: Node) -> None:
@@ -88,7 +92,11 @@ class Publisher:
         if (
             node is not self._last
             or self._operations.policy is not self._policy
-            or (self._asks_keys and not self._is_free(message.subject))
+            or (
+                self._asks_keys
+                and not ((key := message.subject).startswith(self._beginnings) and "$" not in key)
+                and not self._is_free(key)
+            )
         ):
             self._check(node, message)
         return self.registry.publish(node, message)
@@ -102,7 +110,11 @@ class Publisher:
         if (
             node is not self._last
             or self._operations.policy is not self._policy
-            or (self._asks_keys and not self._is_free(messages[0].subject))
+            or (
+                self._asks_keys
+                and not ((key := messages[0].subject).startswith(self._beginnings) and "$" not in key)
+                and not self._is_free(key)
+            )
         ):
             self._check(node, messages[0])
         return self.registry.publish_all(node, messages)
@@ -134,7 +146,8 @@ class Publisher:
             self._last = _NONE if isinstance(node, DefaultExchange) else node
             self._asks_keys = self._by_key and not isinstance(node, Queue)
             if self._asks_keys:
-                self._is_free = self._policy.key_check(self._principal, node.name) or _no_key
+                check = self._policy.key_check(self._principal, node.name) or _NO_CHECK
+                self._beginnings, self._is_free = check.beginnings, check.allows
         if self._asks_keys and not self._is_free(message.subject):
             self._ask(node.name, {"routingkey": message.subject})
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.operations.policy import Action, ObjectType, Operation
+from qmf.broker.operations.policy import Action, KeyCheck, ObjectType, Operation
 from qmf.broker.operations.principal import LOCAL, Principal
 
 REASON = "no rule allows it"
@@ -21,7 +21,7 @@ class Rules:
     has_key_rules: bool = False
     asked: list[tuple[Principal, Operation]] = attrs.field(factory=list)
 
-    def key_check(self, principal: Principal, exchange: str) -> Callable[[str], bool] | None:
+    def key_check(self, principal: Principal, exchange: str) -> KeyCheck | None:
         return None
 
     def refusal(self, principal: Principal, operation: Operation) -> str:

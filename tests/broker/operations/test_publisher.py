@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
 
 import pytest
 from broker.operations.rules import Rules
@@ -14,7 +13,7 @@ from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.policy import KeyCheck, OperationRefused
 from qmf.broker.operations.principal import Principal
 
 BOB = Principal("bob", "127.0.0.1:5", "AMQP 1.0")
@@ -72,21 +71,21 @@ def test_with_rules_about_keys_each_message_to_an_exchange_is_asked_for() -> Non
 
 def test_keys_that_a_quick_check_allows_are_not_asked_for() -> None:
     class Checked(Rules):
-        def key_check(self, principal: Principal, exchange: str) -> Callable[[str], bool]:
+        def key_check(self, principal: Principal, exchange: str) -> KeyCheck:
             assert (principal, exchange) == (BOB, "amq.topic")
-            return "k".__eq__
+            return KeyCheck("k".__eq__, ("free.", "a."))
 
     rules = Checked(lambda _, operation: operation.properties.get("routingkey") == "secret", has_key_rules=True)
     operations = made(rules, "q")
     topic = operations.registry.find("amq.topic")
     publisher = operations.publisher(BOB)
-    for subject in ("k", "other", "k", "other"):
+    for subject in ("k", "other", "free.1", "k", "a.b.c", "other", "free.$x", "free"):
         publisher.publish(topic, message(subject=subject))
         publisher.publish_all(topic, [message(subject=subject)])
     with pytest.raises(OperationRefused):
         publisher.admit(topic, message(subject="secret"))
     keys = [operation.properties["routingkey"] for _, operation in rules.asked[1:]]
-    assert keys == ["other"] * 4 + ["secret"]
+    assert keys == [key for key in ("other", "other", "free.$x", "free") for _ in range(2)] + ["secret"]
     operations.policy = Rules(lambda *_: True, has_key_rules=True)
     with pytest.raises(OperationRefused):
         publisher.publish(topic, message(subject="k"))
