@@ -73,17 +73,25 @@ class Listener:
         """Host and port, as in a URL."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
-    async def start(self, accept: Callable[[], asyncio.BaseProtocol], *, decides: bool = False) -> None:
+    async def start(
+        self,
+        accept: Callable[[], asyncio.BaseProtocol],
+        *,
+        plain: Callable[[], asyncio.BaseProtocol] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         """Listen.
 
         Args:
             accept: makes the protocol of each connection.
-            decides: the protocol itself begins TLS, or does not.
+            plain: of those without TLS, where the others have `tls`; None where all have it, or none, as was said
+                before.
+            tls: of connections that begin with a handshake, where there is `plain`.
 
         Raises:
             ListenError: the port is in use, or the host is not an address of this machine.
         """
-        self._accept = accept
+        self._accept = accept if plain is None else plain
         if not self.host:
             return
         try:
@@ -94,7 +102,8 @@ class Listener:
         self.port = address[1]
         if self._socket is not None:
             self.host = address[0]
-        self._acceptor = Acceptor(sockets, accept, None if decides else self._ssl, self._open_timeout)
+        context = self._ssl if plain is None else tls
+        self._acceptor = Acceptor(sockets, accept, context, self._open_timeout, plain)
 
     async def _listening_sockets(self) -> list[socket.socket]:
         if self._socket is not None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
@@ -25,8 +23,6 @@ Accept = Callable[[], asyncio.BaseProtocol]
 AMQP, MQTT, STOMP, WEBSOCKET = "AMQP", "MQTT", "STOMP", "WebSocket"
 #: How connections begin: the header of AMQP, CONNECT of MQTT, a command of STOMP or ends of lines, a request of HTTP.
 _FIRST = {0x41: AMQP, 0x10: MQTT, 0x43: STOMP, 0x53: STOMP, 0x0A: STOMP, 0x0D: STOMP, 0x47: WEBSOCKET}
-#: The type of the first record of TLS.
-_HANDSHAKE = 0x16
 
 
 @attrs.frozen
@@ -77,9 +73,9 @@ async def _start_shared(
 ) -> None:
     """Listen for several protocols, without TLS, with it, or both."""
     if plain and secure:
-        assert tls is not None
-        context = tls
-        await listener.start(lambda: FirstRecord(plain, secure, context, open_timeout), decides=True)
+        await listener.start(
+            lambda: FirstByte(secure, open_timeout), plain=lambda: FirstByte(plain, open_timeout), tls=tls
+        )
     else:
         await listener.start(lambda: FirstByte(plain or secure, open_timeout))
 
@@ -98,22 +94,15 @@ class FirstByte(asyncio.Protocol):
         self._open_timeout = open_timeout
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
-        #: What came before the connection was made known, as after a handshake.
-        self._early = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio."""
         self._transport = cast("asyncio.Transport", transport)
         self._timer = asyncio.get_running_loop().call_later(self._open_timeout, self._transport.abort)
-        if self._early:
-            self._choose(self._early)
 
     def data_received(self, data: bytes) -> None:
         """See asyncio."""
-        if self._transport is None:
-            self._early += data
-        else:
-            self._choose(data)
+        self._choose(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
@@ -140,86 +129,6 @@ class FirstByte(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-class FirstRecord(asyncio.Protocol):
-    """A connection of which the first byte says whether it is TLS. It is looked at, and stays in the socket."""
-
-    def __init__(
-        self, plain: Mapping[str, Accept], secure: Mapping[str, Accept], tls: ssl.SSLContext, open_timeout: float
-    ) -> None:
-        """Wait for the first byte.
-
-        Args:
-            plain, secure: the protocols without and with TLS, as of `FirstByte`.
-            tls: of the broker.
-            open_timeout: seconds until the first byte must come, and then for the handshake.
-        """
-        self._plain, self._secure = plain, secure
-        self._tls = tls
-        self._open_timeout = open_timeout
-        self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._looking: socket.socket | None = None
-        self._handshake: asyncio.Task[None] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.pause_reading()
-        self._looking = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
-        self._looking.setblocking(False)
-        self._loop.add_reader(self._looking, self._look)
-        self._timer = self._loop.call_later(self._open_timeout, self._transport.abort)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
-        if exc is not None:
-            log.debug("lost a connection that had sent nothing: %s", exc)
-        self._stop_looking()
-
-    def _look(self) -> None:
-        assert self._looking is not None
-        assert self._transport is not None
-        try:
-            first = self._looking.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return
-        except OSError:
-            first = b""
-        self._stop_looking()
-        if not first:
-            self._transport.abort()
-        elif first[0] == _HANDSHAKE:
-            self._handshake = self._loop.create_task(self._start_tls(self._transport))
-        else:
-            protocol = FirstByte(self._plain, self._open_timeout)
-            self._transport.set_protocol(protocol)
-            protocol.connection_made(self._transport)
-            self._transport.resume_reading()
-
-    async def _start_tls(self, transport: asyncio.Transport) -> None:
-        protocol = FirstByte(self._secure, self._open_timeout)
-        try:
-            secure = await self._loop.start_tls(
-                transport, protocol, self._tls, server_side=True, ssl_handshake_timeout=self._open_timeout
-            )
-        except OSError as error:  # those of TLS are such
-            log.info("dropped a client: its TLS handshake has failed: %s", error)
-            transport.abort()
-            return
-        if secure is not None:
-            protocol.connection_made(secure)
-
-    def _stop_looking(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._looking is not None:
-            self._loop.remove_reader(self._looking)
-            self._looking.close()
-            self._looking = None
 
 
 def _address(transport: asyncio.Transport) -> str:

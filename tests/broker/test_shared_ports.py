@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trustme
+import uvloop
 import websockets
 from support.waiting import until
 
@@ -17,8 +18,6 @@ from qmf.broker import Broker
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.stomp.options import StompOptions
 from qmf.messaging import aio
-
-pytestmark = pytest.mark.asyncio
 
 HOST = "127.0.0.1"
 MQTT = bytes.fromhex("100c00044d51545404020000") + b"\x00\x00"
@@ -119,6 +118,22 @@ async def test_with_tls_and_without_it_on_one_port() -> None:
             options = {} if context is None else {"ssl_context": context}
             async with aio.Connection(f"{scheme}://{HOST}:{port}", **options) as connection:
                 await (await connection.session()).sender("jobs")
+
+
+async def _with_tls_and_without_it() -> None:
+    port, tls = free_port(), Tls()
+    async with Broker(HOST, port, tls_port=port, ssl_context=tls.server):
+        for context in (None, tls.client):
+            assert (await answer(port, b"AMQP\x03\x01\x00\x00", context)).startswith(b"AMQP")
+        silent, writer = await asyncio.open_connection(HOST, port)
+    async with asyncio.timeout(PATIENCE):
+        assert await silent.read() == b""  # the broker has ended, and waits for no first byte
+    writer.close()
+
+
+def test_with_tls_and_without_it_on_the_loop_of_the_command() -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_with_tls_and_without_it())
 
 
 async def test_a_protocol_that_is_not_there_is_refused() -> None:
