@@ -7,9 +7,11 @@ import logging
 import ssl
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import attrs
 
+from qmf.broker.accepting import accepted_socket
 from qmf.broker.certificates import CertificateFacts
 from qmf.connecting.tls import TlsError, load_own_certificate
 
@@ -103,11 +105,14 @@ class BrokerTls:
         return f"the certificate {self.options.cert} {verb} at {end:%Y-%m-%d %H:%M} UTC; renew it, then send SIGHUP"
 
 
-class _LoggedHandshake(ssl.SSLObject):
-    """The broker's end of a connection: why a client's certificate is refused is logged, since nobody else says it.
+class _Handshake(ssl.SSLObject):
+    """The broker's end of a connection: why a client's certificate is refused is logged, and the client is told.
 
-    The event loop ends such a connection in silence, and the client learns no more than that.
+    The event loop ends such a connection in silence: what OpenSSL has written for the client, the alert, it drops.
     """
+
+    #: What OpenSSL has written for the client.
+    outgoing: ssl.MemoryBIO | None = None
 
     def do_handshake(self) -> None:
         """See `ssl.SSLObject`."""
@@ -119,12 +124,34 @@ class _LoggedHandshake(ssl.SSLObject):
             # `verify_message` is the reason in words, of a certificate that was verified.
             reason = getattr(error, "verify_message", "") or error.reason or str(error)
             log.info("a connection is refused by TLS: %s", reason.replace("_", " ").lower())
+            self._send_alert()
             raise
+
+    def _send_alert(self) -> None:
+        connected = accepted_socket.get()
+        if self.outgoing is None or connected is None:
+            return
+        try:
+            connected.send(self.outgoing.read())  # some bytes, for which the socket has room
+        except OSError as error:
+            log.debug("the client is not told: %s", error)
+
+
+class _Context(ssl.SSLContext):
+    """Accepts clients, with handshakes as above."""
+
+    sslobject_class = _Handshake
+
+    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> ssl.SSLObject:
+        """See `ssl.SSLContext`."""
+        found = super().wrap_bio(incoming, outgoing, *args, **kwargs)
+        assert isinstance(found, _Handshake)
+        found.outgoing = outgoing
+        return found
 
 
 def _make_context(options: TlsOptions) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.sslobject_class = _LoggedHandshake
+    context = _Context(ssl.PROTOCOL_TLS_SERVER)  # which needs nothing of `create_default_context`
     context.minimum_version = _VERSIONS[options.minimum_version]
     context.set_alpn_protocols(_ALPN)
     if options.ciphers is not None:
