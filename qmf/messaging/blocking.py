@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from qmf.messaging.core.thread_signal import ThreadSignal
 from qmf.messaging.core.waiting import SIGNAL_INTERVAL
 from qmf.messaging.loop import ConnectionLoop
 
@@ -59,15 +60,17 @@ class Wakeup:
 class BlockingAnswer:
     """The outcome of one message, for one thread that waits. Cheaper than a future of `concurrent.futures`."""
 
-    def __init__(self) -> None:
+    __slots__ = ("_abandoned", "_error", "_given", "_signal")
+
+    def __init__(self, signal: ThreadSignal) -> None:
+        """There is no outcome yet; `signal` is that of the thread that waits."""
+        self._signal = signal
         self._error: BaseException | None = None
-        self._abandoned = False
-        self._locked = threading.Lock()
-        self._locked.acquire()
+        self._given = self._abandoned = False
 
     def done(self) -> bool:
         """True once there is an outcome, or nobody waits for it any more."""
-        return self._abandoned or not self._locked.locked()
+        return self._given or self._abandoned
 
     def abandon(self) -> None:
         """Nobody waits for the outcome any more."""
@@ -76,12 +79,14 @@ class BlockingAnswer:
     def set_result(self, result: None) -> None:
         """The message was accepted."""
         del result
-        self._locked.release()
+        self._given = True
+        self._signal.give()
 
     def set_exception(self, exception: BaseException) -> None:
         """The message was not accepted."""
         self._error = exception
-        self._locked.release()
+        self._given = True
+        self._signal.give()
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the outcome.
@@ -92,25 +97,13 @@ class BlockingAnswer:
         Raises:
             MessagingError: the message was not accepted.
         """
-        if not self._locked.acquire(timeout=SIGNAL_INTERVAL if timeout is None else _limit(timeout)):
-            deadline = None if timeout is None else time.monotonic() + timeout - _limit(timeout)
-            if not self._wait_longer(deadline):
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._given:
+            # It looks again and again: a signal of the system may have come just before a wait began.
+            left = SIGNAL_INTERVAL if deadline is None else min(SIGNAL_INTERVAL, deadline - time.monotonic())
+            if left <= 0:
                 return False
-        self._locked.release()
+            self._signal.wait(left)
         if self._error is not None:
             raise self._error
         return True
-
-    def _wait_longer(self, deadline: float | None) -> bool:
-        """Look again and again, until a time of `time.monotonic`: a signal may have come just before a wait began."""
-        while True:
-            left = SIGNAL_INTERVAL if deadline is None else deadline - time.monotonic()
-            if left <= 0:
-                return False
-            if self._locked.acquire(timeout=_limit(left)):
-                return True
-
-
-def _limit(seconds: float) -> float:
-    """Seconds of one wait, after which a signal is noticed at the latest."""
-    return max(0.0, min(seconds, SIGNAL_INTERVAL))

@@ -235,7 +235,7 @@ class Sender(SenderBase, Closable, Generic[ContentT]):
         message = object if isinstance(object, Message) else Message(object)
         link = self._core
         data = link.encoder.encode(message)
-        answer = BlockingAnswer() if sync else None
+        answer = BlockingAnswer(link.condition.signal_of_thread()) if sync else None
         self._loop.check_thread()
         waited = 0.0
         if not link.post(data, answer):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from qmf.messaging.blocking import BlockingAnswer, Wakeup
+from qmf.messaging.core.thread_signal import thread_signal
 from qmf.messaging.loop import ConnectionLoop
 
 
@@ -64,7 +65,7 @@ def test_an_interrupt_that_does_not_end_the_wait_is_noticed_soon_after() -> None
         waiting.wait(30)
         os.kill(os.getpid(), signal.SIGINT)
 
-    answer, waiting = BlockingAnswer(), threading.Event()
+    answer, waiting = BlockingAnswer(thread_signal()), threading.Event()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     thread = threading.Thread(target=interrupt)
     try:
@@ -77,7 +78,7 @@ def test_an_interrupt_that_does_not_end_the_wait_is_noticed_soon_after() -> None
 
 
 def test_an_answer_is_waited_for_as_long_as_the_caller_says() -> None:
-    answer = BlockingAnswer()
+    answer = BlockingAnswer(thread_signal())
     assert not answer.wait(0)
     assert not answer.wait(0.21)
     answer.set_result(None)

@@ -116,6 +116,11 @@ class AddressedLink(PersistentLink):
         return f"<{self._kind} {self.address!s} {self._state.value}>"
 
     @property
+    def condition(self) -> Condition:
+        """What wakes up those that wait on the connection."""
+        return self._session.condition
+
+    @property
     def attaching(self) -> bool:
         """True while an answer of the broker is awaited, or there is no connection."""
         return self._binding is not None or self._state in (LinkState.DETACHED, LinkState.ATTACHING, LinkState.PAUSED)

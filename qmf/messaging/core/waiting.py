@@ -9,6 +9,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from qmf.messaging.core.thread_signal import ThreadSignal, thread_signal
+
 #: Seconds without any answer after which closing a sender or receiver gives up, if the caller sets no limit.
 CLOSE_TIMEOUT = 10.0
 
@@ -32,9 +34,10 @@ class Condition:
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._due = 0.0
-        #: Locks that their threads have acquired, and wait for.
-        self._threads: deque[threading.Lock] = deque()
-        self._fetching_threads: deque[threading.Lock] = deque()
+        #: The signals that threads wait for; each thread has one.
+        self._threads: deque[ThreadSignal] = deque()
+        self._fetching_threads: deque[ThreadSignal] = deque()
+        self._of_thread = threading.local()
 
     def notify(self) -> None:
         """Something changed: every predicate is evaluated again."""
@@ -110,20 +113,26 @@ class Condition:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         threads = self._fetching_threads if fetching else self._threads
-        lock = threading.Lock()
-        lock.acquire()
-        threads.append(lock)
+        signal = self.signal_of_thread()
+        threads.append(signal)
         try:
             while not predicate():
                 left = SIGNAL_INTERVAL if deadline is None else min(SIGNAL_INTERVAL, deadline - time.monotonic())
                 if left <= 0:
                     return False
-                if lock.acquire(timeout=left):
-                    threads.append(lock)
+                if signal.wait(left) and signal not in threads:
+                    threads.append(signal)
             return True
         finally:
             with contextlib.suppress(ValueError):
-                threads.remove(lock)
+                threads.remove(signal)
+
+    def signal_of_thread(self) -> ThreadSignal:
+        """The signal of the thread that calls this."""
+        signal: ThreadSignal | None = getattr(self._of_thread, "signal", None)
+        if signal is None:
+            signal = self._of_thread.signal = thread_signal()
+        return signal
 
     def cancel_timer(self) -> None:
         """No coroutine waits any more; to be called on the loop's thread."""
@@ -160,10 +169,10 @@ def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
             waiter.set_result(None)
 
 
-def _release(threads: deque[threading.Lock]) -> None:
+def _release(threads: deque[ThreadSignal]) -> None:
     for _ in range(len(threads)):
         with contextlib.suppress(IndexError):  # it gave up
-            threads.popleft().release()
+            threads.popleft().give()
 
 
 def deadline_of(timeout: float | None) -> float | None:
