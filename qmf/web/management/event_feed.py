@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from qmf.console.aio import Dropped, EventRaised, Missed, Notification, ObjectId
+from qmf.protocol import EVENT_BINDING
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import SEVERITIES, EventView
 from qmf.web.consoles import WebConsole
@@ -15,13 +16,17 @@ from qmf.web.management.representations import event_json
 from qmf.web.readers.readable_console import ReadableConsole
 from qmf.web.streams.record_log import RecordLog
 
+#: How routing keys of events begin.
+_EVENTS = EVENT_BINDING.rstrip("#")
+
 
 class EventFeed:
     """Records the events that a console receives.
 
     Attributes:
         log: the records; their data is as of `event_json`, or `{"agent", "count"}` of the kind ``lost`` for events
-            that a broker dropped on their way to the server.
+            that a broker dropped on their way to the server: how many they were, or their messages if that is not
+            known.
     """
 
     def __init__(self, client: WebConsole, history: int) -> None:
@@ -56,8 +61,8 @@ class EventFeed:
         match item:
             case EventRaised(event=event):
                 self.log.add("event", event_json(event))
-            case Missed(agent=agent, count=count):
-                self.log.add("lost", {"agent": agent.name, "count": count})
+            case Missed(agent=agent, count=messages, events=events, subject=subject) if subject.startswith(_EVENTS):
+                self.log.add("lost", {"agent": agent.name, "count": messages if events is None else events})
             case Dropped(count=count):
                 self.log.add("lost", {"agent": None, "count": count})
 
