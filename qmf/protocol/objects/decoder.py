@@ -19,6 +19,7 @@ from qmf.codec.plain_maps import AnswerHead
 from qmf.codec.type_codes import MAP
 from qmf.errors import DecodeError
 from qmf.protocol.fields import Map, mapping
+from qmf.protocol.objects.event_forms import run_reader
 from qmf.protocol.objects.form_functions import EVENT_NUMBERS, OBJECT_NUMBERS, event_function, object_function
 from qmf.protocol.objects.general import block_from_map, event_from_map, objects_from_list
 from qmf.protocol.objects.known_forms import KnownForms
@@ -93,18 +94,16 @@ class ObjectDecoder:
 
     def _read(self, body: bytes, forms: KnownForms[D], general: Callable[[Map], Sequence[D]]) -> Sequence[D]:
         """The objects, or events, of a body; `general` gives those of a map whose form is not known."""
-        stop = len(body)
-        try:
-            size, count = _unpack_u32_pair(body, 0)
-        except struct.error:
-            raise _truncation_error(body) from None
-        if size + 4 != stop:
-            amqp010.decode_list(body, text=True)  # raises the error that names what is wrong
+        stop, count = len(body), _count_items(body)
         out: list[D] = []
         items: Sequence[D] = out
         read = forms.last
         pos = 8
-        for _ in range(count):
+        run = run_reader(read) if count > 1 else None
+        if run is not None:
+            out, pos = run(body, pos, count)
+            items = out
+        for _ in range(count - len(out)):
             try:
                 code, size = _unpack_item(body, pos)
             except struct.error:
@@ -147,6 +146,17 @@ class ObjectDecoder:
         remembered = sum(map(len, block.columns)) <= MAX_KEYS_SIZE
         decoder = self.row_decoder if remembered else self.row_decoder.__wrapped__
         return RowObjects(block, decoder(block.columns, block.codes))
+
+
+def _count_items(body: bytes) -> int:
+    """How many items a list says that it has."""
+    try:
+        size, count = _unpack_u32_pair(body, 0)
+    except struct.error:
+        raise _truncation_error(body) from None
+    if size + 4 != len(body):
+        amqp010.decode_list(body, text=True)  # raises the error that names what is wrong
+    return int(count)
 
 
 def _truncation_error(body: bytes) -> DecodeError:

@@ -11,10 +11,13 @@
 #include <string.h>
 
 /* The number of `VERSION` of the module; `event_forms.py` takes only the one that it knows. */
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 /* What a form consists of, in order; `event_forms.py` makes these. Those from CONSTANT on are values. */
 enum { BYTES, ENTER, LEAVE, CONSTANT, NUMBER, RAW, SIZED, NESTED };
+
+/* How a map in a list begins. */
+static const char MAP_CODE = (char)0xA8;
 
 /* Maps around each other, and values, of a form. */
 enum { MOST_MAPS = 2, MOST_VALUES = 400, SIZE_FIELD = 4 };
@@ -231,24 +234,10 @@ static PyObject *severity_of(const form_t *form, const char *data, const Py_ssiz
     return nearest;
 }
 
-PyDoc_STRVAR(read_doc,
-"read(data, pos, end)\n\n"
-"The event between two offsets of bytes, of which the first is that of its size field; None if it has another form.");
-
-static PyObject *form_read(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+/* The event between two offsets of bytes, behind its size field; Py_None if it has another form. New. */
+static PyObject *read_event(form_t *form, const char *data, Py_ssize_t pos, Py_ssize_t end)
 {
-    form_t *form = (form_t *)self;
-    if (count != 3 || !PyBytes_Check(arguments[0])) {
-        PyErr_SetString(PyExc_TypeError, "read takes bytes and two offsets");
-        return NULL;
-    }
-    const char *data = PyBytes_AS_STRING(arguments[0]);
-    Py_ssize_t pos = PyLong_AsSsize_t(arguments[1]), end = PyLong_AsSsize_t(arguments[2]), places[MOST_VALUES];
-    if (PyErr_Occurred())
-        return NULL;
-    if (pos < 0 || end > PyBytes_GET_SIZE(arguments[0]) || end - pos < SIZE_FIELD)
-        Py_RETURN_NONE;
-    pos += SIZE_FIELD;
+    Py_ssize_t places[MOST_VALUES];
     int found = match(form, data, pos, end, places);
     if (found <= 0)
         return found ? NULL : Py_NewRef(Py_None);
@@ -258,7 +247,7 @@ static PyObject *form_read(PyObject *self, PyObject *const *arguments, Py_ssize_
                               : value_at(nth_value(form, form->timestamp), data, places[form->timestamp]);
     PyObject *severity = severity_of(form, data, places), *values = NULL;
     if (raw) {
-        PyObject *parts[] = {NULL, self, raw, Py_None};
+        PyObject *parts[] = {NULL, (PyObject *)form, raw, Py_None};
         values = PyObject_Vectorcall(form->make_values, parts + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
     }
     if (values && timestamp && severity) {
@@ -270,6 +259,65 @@ static PyObject *form_read(PyObject *self, PyObject *const *arguments, Py_ssize_
     Py_XDECREF(severity);
     Py_XDECREF(values);
     return event;
+}
+
+/* Take bytes and two numbers from the arguments of a function; 0, or negative with an exception. */
+static int take_three(PyObject *const *arguments, Py_ssize_t count, Py_ssize_t *first, Py_ssize_t *second)
+{
+    if (count != 3 || !PyBytes_Check(arguments[0])) {
+        PyErr_SetString(PyExc_TypeError, "events are read from bytes, with two numbers");
+        return -1;
+    }
+    *first = PyLong_AsSsize_t(arguments[1]);
+    *second = PyLong_AsSsize_t(arguments[2]);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+PyDoc_STRVAR(read_doc,
+"read(data, pos, end)\n\n"
+"The event between two offsets of bytes, of which the first is that of its size field; None if it has another form.");
+
+static PyObject *form_read(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    Py_ssize_t pos, end;
+    if (take_three(arguments, count, &pos, &end))
+        return NULL;
+    if (pos < 0 || end > PyBytes_GET_SIZE(arguments[0]) || end - pos < SIZE_FIELD)
+        Py_RETURN_NONE;
+    return read_event((form_t *)self, PyBytes_AS_STRING(arguments[0]), pos + SIZE_FIELD, end);
+}
+
+PyDoc_STRVAR(read_run_doc,
+"read_run(data, pos, count)\n\n"
+"The events of this form, at most so many, that follow each other from an offset of a list on: those before the first\n"
+"that has another form, or is none.\n\n"
+"Returns: they, and the offset behind them.");
+
+static PyObject *form_read_run(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    Py_ssize_t pos, wanted;
+    if (take_three(arguments, count, &pos, &wanted))
+        return NULL;
+    const char *data = PyBytes_AS_STRING(arguments[0]);
+    Py_ssize_t stop = PyBytes_GET_SIZE(arguments[0]);
+    PyObject *events = PyList_New(0);
+    for (; events && wanted > 0 && pos >= 0 && stop - pos > SIZE_FIELD && data[pos] == MAP_CODE; wanted--) {
+        Py_ssize_t begin = pos + 1 + SIZE_FIELD;
+        Py_ssize_t size = (Py_ssize_t)big((const unsigned char *)data + pos + 1, SIZE_FIELD);
+        if (size > stop - begin)
+            break;
+        PyObject *event = read_event((form_t *)self, data, begin, begin + size);
+        if (event == Py_None) {
+            Py_DECREF(event);
+            break;
+        }
+        if (!event || PyList_Append(events, event))
+            Py_CLEAR(events);
+        Py_XDECREF(event);
+        pos = begin + size;
+    }
+    PyObject *found = events ? Py_BuildValue("Nn", events, pos) : NULL;
+    return found;
 }
 
 /* What gives the values of an event their meaning: see `ValuesLayout` in lazy_values.py. */
@@ -338,6 +386,7 @@ static PyObject *form_detach(PyObject *Py_UNUSED(self), PyObject *const *argumen
 
 static PyMethodDef form_methods[] = {
     METHOD(read, read_doc),
+    METHOD(read_run, read_run_doc),
     METHOD(get, "get(data, at, name): one value; raises KeyError for a name that has none."),
     METHOD(has, "has(data, at, name): true for a name that has a value."),
     METHOD(names_of, "names_of(data, at): the names, in order."),

@@ -30,7 +30,7 @@ D = TypeVar("D")
 NO_NATIVE = "QMF_NO_NATIVE"
 
 #: Of the module that fits, and the most values of a form; see `VERSION` and `MOST_VALUES` there.
-_VERSION, _MOST_VALUES = 1, 400
+_VERSION, _MOST_VALUES = 2, 400
 
 #: Kinds of steps; see there.
 BYTES, ENTER, LEAVE, CONSTANT, NUMBER, RAW, SIZED, NESTED_MAP = range(8)
@@ -149,6 +149,20 @@ def event_reader(
     )
     read: Callable[[bytes, int, int], EventData | None] = form.read
     return read
+
+
+def run_reader(read: Callable[[bytes, int, int], object]) -> Callable[[bytes, int, int], tuple[list[Any], int]] | None:
+    """The function that reads several events of a form, for the one that reads one.
+
+    Args:
+        read: reads an event, or object; of whatever kind.
+
+    Returns:
+        for a compiled function of `event_reader`, one that takes bytes, where an item of a list starts there, and how
+        many items there are. It gives the events before the first item that has another form, and the offset behind
+        them. For other functions None.
+    """
+    return getattr(getattr(read, "__self__", None), "read_run", None)
 
 
 def _uuid(raw: bytes) -> UUID:

@@ -10,8 +10,9 @@ import pytest
 from protocol.objects.decoding import ALARM, alarm, events
 
 from qmf.codec import Float32, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64
+from qmf.errors import DecodeError
 from qmf.protocol import ObjectDecoder
-from qmf.protocol.objects import as_dict, event_forms
+from qmf.protocol.objects import as_dict, encode_event, event_forms, list_body
 from qmf.protocol.objects.decoder import COMPILE_AFTER
 from qmf.protocol.objects.lazy_values import LazyValues
 
@@ -72,6 +73,33 @@ def test_what_is_around_the_values(reader: ObjectDecoder) -> None:
     for number in range(COMPILE_AFTER + 1):
         (found,) = events(reader, alarm(number, severity=number % 8))
         assert (found.class_key, found.timestamp, found.severity) == (ALARM, number + 1, number % 8)
+
+
+@pytest.mark.parametrize("strange", range(6))
+def test_runs_end_where_an_event_is_different(reader: ObjectDecoder, strange: int) -> None:
+    for _ in range(COMPILE_AFTER):
+        events(reader, alarm(1))
+    mixed = [alarm(number) for number in range(6)]
+    mixed[strange] = alarm(9, values={"other": "x"})
+    for _ in range(2):
+        assert events(reader, *mixed) == mixed
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 2**32 - 1])
+def test_runs_that_are_shorter_or_longer_than_they_say(reader: ObjectDecoder, count: int) -> None:
+    for _ in range(COMPILE_AFTER):
+        events(reader, alarm(1))
+    body = list_body([encode_event(alarm(1)), encode_event(alarm(2))])
+    changed = body[:4] + count.to_bytes(4, "big") + body[8:]
+    if count == 2:
+        assert reader.events(changed) == [alarm(1), alarm(2)]
+    else:
+        with pytest.raises(DecodeError):
+            reader.events(changed)
+    for end in range(8, len(body)):
+        broken = (end - 4).to_bytes(4, "big") + body[4:end]
+        with pytest.raises(DecodeError):
+            reader.events(broken)
 
 
 @pytest.fixture
