@@ -47,7 +47,9 @@ def rates(size: int) -> list[Step]:
                 began = time.perf_counter()
                 counted = _raise(agent, parties, f"{how} {size * SECONDS} {size}")
                 wall = time.perf_counter() - began
-            meter.steps[-1] = attrs.evolve(meter.steps[-1], more=_figures(meter.steps[-1], counted, wall))
+            step = meter.steps[-1]
+            # What waits between agent and consoles comes and goes: it says nothing about growth.
+            meter.steps[-1] = attrs.evolve(step, memory=0.0, more=_figures(step, counted, wall))
     return meter.steps
 
 
@@ -68,19 +70,20 @@ def _raise(agent: Program, parties: list[Program], order: str) -> list[list[floa
 def _figures(step: Step, counted: list[list[float]], wall: float) -> tuple[Figure, ...]:
     came, missed = sum(one[0] for one in counted), sum(one[1] for one in counted)
     name = f"{step.name}, {step.size:,} a second"
-    limit = CORES * 1e6 / (WANTED * CONSOLES) if step.size == WANTED else None
-    parts = {"broker": 0.0, "agent": 0.0, "consoles": 0.0}
+    parts = dict.fromkeys(("broker", "agent", "consoles"), 0.0)
     for part, spent in step.processor.items():
-        word = part.split()[0]
-        parts[word] = parts.get(word, 0.0) + spent
-    used = sum(parts[word] for word in ("broker", "agent", "consoles"))
-    each = [
-        Figure(f"{name}: {part}", parts[part] / came * 1e6, "us a delivery") for part in ("broker", "agent", "consoles")
-    ]
+        if part.split()[0] in parts:
+            parts[part.split()[0]] += spent / came * 1e6
+    whole = Figure(f"{name}: all", sum(parts.values()), "us a delivery")
+    lost = Figure(f"{name}: lost", missed, "deliveries")
+    if step.size == WANTED:
+        limit = CORES * 1e6 / (WANTED * CONSOLES)
+        whole = attrs.evolve(whole, peer=f"{CORES} cores", peer_value=limit, at_most=1.0)
+        lost = attrs.evolve(lost, limit=0)
     return (
-        *each,
-        Figure(f"{name}: all", used / came * 1e6, "us a delivery", limit=limit),
+        *(Figure(f"{name}: {part}", value, "us a delivery") for part, value in parts.items()),
+        whole,
         Figure(f"{name}: deliveries", came / wall, "/s"),
-        Figure(f"{name}: lost", missed, "deliveries", limit=0 if step.size == WANTED else None),
+        lost,
         Figure(f"{name}: 99 of 100 within", max(one[4] for one in counted), "ms"),
     )
