@@ -139,11 +139,14 @@ NO_VALUE: SortKey = (0, 0)
 
 
 def sort_key(value: object) -> SortKey:
-    """A key that orders values of any type: what is missing, numbers, then texts in natural order, in any case."""
-    if value is None:
+    """A key that orders values of any type: what is missing, numbers, then texts in natural order, in any case.
+
+    NaN counts as missing.
+    """
+    if value is None or value != value:  # NaN is not equal to itself
         return NO_VALUE
     if isinstance(value, int | float):
-        return 1, value if value == value else float("-inf")  # NaN is not equal to itself
+        return 1, value
     return 2, natural_key(str(value).lower())
 
 

@@ -6,6 +6,7 @@ import io
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
+from functools import partial
 from uuid import UUID
 
 import attrs
@@ -18,12 +19,14 @@ from qmf_shell.session.backend import (
     ConnectionStatus,
     GoneObject,
     ObjectChanges,
+    ObjectLimit,
     QueryResult,
 )
 
-from qmf.console.aio import ChangeKind
+from qmf.console.aio import ChangeKind, OrderKey
 from qmf.errors import QmfError
-from qmf.protocol import matches
+from qmf.protocol import matches, place_of
+from qmf.protocol.ordering import Place
 from qmf.schema import (
     TYPES,
     Access,
@@ -174,6 +177,10 @@ class FakeFeed:
         self.closed = True
 
 
+def _place(order: Sequence[OrderKey], item: ObjectView) -> Place:
+    return place_of(order, lambda name: item.identity.index if name == OrderKey.OBJECT_NAME else item.values.get(name))
+
+
 @attrs.define
 class FakeBackend:
     """A `Backend` over lists.
@@ -185,6 +192,8 @@ class FakeBackend:
         feeds: what is followed.
         answer, refusals, error: outputs of every call; outcomes of calls by index; an error to raise.
         gate: queries wait for it.
+        keeps_limits: agents send no more than the first objects that are asked for.
+        limits: how many objects the queries asked for, None for all.
     """
 
     records: list[ObjectView]
@@ -204,6 +213,8 @@ class FakeBackend:
     was_asked: threading.Event = attrs.field(factory=threading.Event)
     others: tuple[ConnectionStatus, ...] = ()
     feeds: list[FakeFeed] = attrs.field(factory=list)
+    keeps_limits: bool = False
+    limits: list[int | None] = attrs.field(factory=list)
 
     def agents(self) -> Sequence[AgentRecord]:
         return self.known_agents
@@ -218,7 +229,13 @@ class FakeBackend:
     def statuses(self) -> Sequence[ConnectionStatus]:
         return (self.status, *self.others)
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
+    def sends_first(self, name: ClassName) -> bool:
+        return self.keeps_limits
+
+    def objects(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+    ) -> QueryResult[ObjectView]:
+        self.limits.append(None if first is None else first.limit)
         self.wheres.append(list(where))
         self.asked += [f"{package}:{name}" for package, name in names]
         self.was_asked.set()
@@ -231,7 +248,10 @@ class FakeBackend:
         ]
         if where:
             found = [item for item in found if matches(where, item.values)]
-        return QueryResult(found, self.failures)
+        total = len(found)
+        if first is not None and self.keeps_limits:
+            found = sorted(found, key=partial(_place, first.order))[: first.limit]
+        return QueryResult(found, self.failures, total)
 
     def follow(
         self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float

@@ -7,13 +7,13 @@ types with widths and no dictionary. It reads value, high and low of an accessor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from qmf._compile import compile_function
 from qmf.agent.accessors.derived_statistic import number
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK
-from qmf.agent.layout.class_layout import STATISTICS, ClassLayout, FieldLayout
+from qmf.agent.layout.class_layout import BOTH, STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.layout.object_state import CELLS_OF_OBJ
 from qmf.agent.layout.references import resolve
 from qmf.protocol.objects import SourcePart
@@ -42,6 +42,20 @@ def make_reader(layout: ClassLayout, groups: int, *, locked: bool = not HAS_GLOB
     return reader
 
 
+def make_reader_of(
+    layout: ClassLayout, names: Collection[str], *, locked: bool = not HAS_GLOBAL_LOCK
+) -> tuple[tuple[str, ...], Reader]:
+    """The function that reads some values of a class, and their wire names; those of the same field come as well.
+
+    Args:
+        layout: of the class.
+        names: wire names of the values; others are left out.
+        locked: as of `make_reader`.
+    """
+    source = _ReaderSource(layout, BOTH, taking=False, locked=locked, names=names)
+    return tuple(name for field in source.fields for name, _ in field.wire), source.function()
+
+
 def make_taker(layout: ClassLayout, groups: int, *, locked: bool = not HAS_GLOBAL_LOCK) -> Taker:
     """The function that reads values for a publication and begins a new interval; arguments as of `make_reader`."""
     taker: Taker = _ReaderSource(layout, groups, taking=True, locked=locked).function()
@@ -56,8 +70,14 @@ def statistics_source(layout: ClassLayout, *, locked: bool = not HAS_GLOBAL_LOCK
 class _ReaderSource:
     """Makes the source of one function."""
 
-    def __init__(self, layout: ClassLayout, groups: int, *, taking: bool, locked: bool) -> None:
+    def __init__(
+        self, layout: ClassLayout, groups: int, *, taking: bool, locked: bool, names: Collection[str] | None = None
+    ) -> None:
         self._layout = layout
+        #: The fields that are read.
+        self.fields = [
+            field for field in layout.fields(groups) if names is None or any(name in names for name, _ in field.wire)
+        ]
         self._groups = groups
         self._taking = taking
         self._locked = locked
@@ -74,17 +94,18 @@ class _ReaderSource:
 
     def reading(self) -> SourcePart:
         """The source that reads the values of `obj`, in wire order; called once."""
-        layout, fields = self._layout, self._layout.fields(self._groups)
+        layout, fields = self._layout, self.fields
         values: dict[FieldLayout, list[str]] = {
             field: self._read(position, field) for position, field in enumerate(fields) if field.formula is None
         }
-        if layout.derived and self._groups & STATISTICS:
+        if self._groups & STATISTICS and any(field in fields for field in layout.derived):
             # From the same values that are sent with them.
             numbers = {
                 field.name: self._number(position, field, values) for position, field in enumerate(layout.sources)
             }
             for position, field in enumerate(layout.derived):
-                values[field] = self._derive(position, field, numbers)
+                if field in fields:
+                    values[field] = self._derive(position, field, numbers)
         steps = [f"cells = {CELLS_OF_OBJ}", *(["intervals = []"] if self._taking else []), *self._steps]
         return SourcePart(steps, [value for field in fields for value in values[field]], self._names)
 

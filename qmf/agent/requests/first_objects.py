@@ -1,30 +1,34 @@
 """The first objects of a query with a limit, and how many match in all.
 
-Every object is looked at, but only the values in predicate and order are used of it, and only the first ones are kept:
-what an answer costs beyond that is what is sent. Belongs to the event loop's thread.
+Every object is looked at, but only the values in predicate and order are read: those of the first key at first, those
+of the others if the object may be among the first ones. No more than these are kept, since garbage collection costs
+more than all the rest where much is. Belongs to the event loop's thread.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Collection, Sequence
 from operator import itemgetter
+from typing import Any
 
 import attrs
 
 from qmf.agent.layout import object_state
-from qmf.agent.layout.class_layout import BOTH, ClassLayout
+from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.metrics import AgentMetrics
-from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.model.object_values import value_reader
+from qmf.agent.model.managed_object import ManagedObject, layout_of
+from qmf.agent.model.value_readers import make_reader_of
 from qmf.agent.objects.object_sources import ObjectSelection
 from qmf.agent.objects.provided_class import used_names
 from qmf.agent.requests.selections import Matcher
 from qmf.agent.sending.message_batcher import report_unencodable
 from qmf.errors import QmfError
 from qmf.protocol import ObjectData, OrderKey, place_of
+from qmf.protocol.ordering import Place
 
-#: Objects kept beyond the limit before the first ones among them are chosen.
+#: Objects that are kept beyond the limit before the first ones among them are chosen.
 _SPARE = 2000
 
 
@@ -36,10 +40,13 @@ class ProvidedItem:
     data: ObjectData
 
 
-_Entry = tuple[tuple[object, ...], int, ManagedObject | ProvidedItem]
-
-#: The values of an object that predicate and order need, or None if they need none.
+#: The values of an object that predicate and order need, by name.
 _Values = Callable[[ManagedObject], dict[str, object]]
+
+_Item = ManagedObject | ProvidedItem
+#: Place, number in the order of addition, object.
+_Entry = tuple[Place, int, _Item]
+_PLACE = itemgetter(0, 1)
 
 
 class FirstObjects:
@@ -49,13 +56,7 @@ class FirstObjects:
         matched: how many of them match.
     """
 
-    def __init__(
-        self,
-        limit: int,
-        selection: ObjectSelection,
-        matches: Matcher,
-        metrics: AgentMetrics,
-    ) -> None:
+    def __init__(self, limit: int, selection: ObjectSelection, matches: Matcher, metrics: AgentMetrics) -> None:
         """Begin.
 
         Args:
@@ -69,9 +70,13 @@ class FirstObjects:
         self._order = selection.order
         self._matches = matches if selection.where else None
         self._metrics = metrics
+        #: Those that may be among the first ones; and the place of the last of these so far, if there are enough.
         self._entries: list[_Entry] = []
-        self._names = used_names(selection.where) | {key.name for key in selection.order}
-        self._readers: dict[type[ManagedObject], _Values] = {}
+        self._last: Place | None = None
+        self._first = used_names(selection.where) | {key.name for key in selection.order[:1]}
+        self._others = {key.name for key in selection.order[1:]}
+        self._single: dict[type[ManagedObject], Callable[[ManagedObject], object]] = {}
+        self._readers: dict[tuple[type[ManagedObject], bool], _Values] = {}
 
     @property
     def reads_values(self) -> bool:
@@ -80,59 +85,102 @@ class FirstObjects:
 
     def add(self, objects: Sequence[ManagedObject]) -> None:
         """Look at stored objects."""
-        if not self.reads_values:
-            room = max(0, self._limit - len(self._entries))
-            self._entries += [((), at, obj) for at, obj in enumerate(objects[:room], self.matched)]
-            self.matched += len(objects)
+        if self._matches is None:
+            self._add_all(objects)
             return
         for obj in objects:
             try:
-                reader = self._readers.get(type(obj))
-                if reader is None:
-                    reader = self._readers[type(obj)] = _reader(object_state.layout(obj), self._names)
-                self._consider(reader(obj), obj)
+                values = self._values(obj, first=True)
+                if self._matches(values):
+                    self._add_all([obj], [values.get(key.name) for key in self._order[:1]])
             except (ValueError, QmfError) as error:
                 report_unencodable(self._metrics, object_state.object_id(obj), error)
-        self._choose(_SPARE)
 
     def add_provided(self, layout: ClassLayout, objects: Sequence[ObjectData]) -> None:
         """Look at objects of a provider."""
         for data in objects:
-            name = "" if data.object_id is None else data.object_id.object_name
-            self._consider({**data.values, OrderKey.OBJECT_NAME: name}, ProvidedItem(layout, data))
-        self._choose(_SPARE)
+            item = ProvidedItem(layout, data)
+            values = _values_of(item)
+            if self._matches is None or self._matches(values):
+                self._add_all([item], [values.get(key.name) for key in self._order[:1]])
 
-    def choose(self) -> list[ManagedObject | ProvidedItem]:
+    def choose(self) -> list[_Item]:
         """The first ones, in order."""
-        self._choose(0)
+        self._entries = heapq.nsmallest(self._limit, self._entries, key=_PLACE)
         return [item for _, _, item in self._entries]
 
-    def _consider(self, values: dict[str, object], item: ManagedObject | ProvidedItem) -> None:
-        if self._matches is not None and not self._matches(values):
+    def _add_all(self, items: Sequence[_Item], values: Sequence[object] | None = None) -> None:
+        """Add objects that match; `values` are what the first key compares, if they were read."""
+        number = self.matched
+        if not self._order:
+            self.matched += len(items)
+            room = max(0, self._limit - len(self._entries))
+            self._entries += [((), at, item) for at, item in enumerate(items[:room], number)]
             return
-        if self._order or len(self._entries) < self._limit:
-            self._entries.append((place_of(self._order, values.get), self.matched, item))
-        self.matched += 1
+        places = list(map(self._order[0].place, self._first_values(items) if values is None else values))
+        self.matched += len(items)
+        last = self._last
+        for at, place in enumerate(places):
+            if last is None or place <= last[0]:
+                self._consider(place, number + at, items[at])
+        if len(self._entries) > self._limit + _SPARE:
+            self._entries = heapq.nsmallest(self._limit, self._entries, key=_PLACE)
+            self._last = self._entries[-1][0]
 
-    def _choose(self, spare: int) -> None:
-        """Keep the first ones only, if there are many more."""
-        if len(self._entries) > self._limit + max(spare, self._limit if spare else 0):
-            self._entries = heapq.nsmallest(self._limit, self._entries, key=itemgetter(0, 1))
-        elif not spare:
-            self._entries = sorted(self._entries, key=itemgetter(0, 1))[: self._limit]
+    def _consider(self, first: Place, number: int, item: _Item) -> None:
+        others = self._order[1:]
+        if others:
+            values = _values_of(item) if isinstance(item, ProvidedItem) else self._values(item, first=False)
+            place = (first, *place_of(others, values.get))
+        else:
+            place = (first,)
+        if self._last is None or place < self._last:
+            self._entries.append((place, number, item))
 
-
-def _reader(layout: ClassLayout, names: frozenset[str]) -> _Values:
-    """Reads the values of an object by name: those of some names, and the object's own one."""
-    positions = [(at, name) for at, (name, _) in enumerate(layout.wire[BOTH]) if name in names]
-    named = OrderKey.OBJECT_NAME in names
-
-    def read(obj: ManagedObject) -> dict[str, object]:
-        raw = reader(obj) if positions else ()
-        values: dict[str, object] = {name: raw[at] for at, name in positions}
-        if named:
-            values[OrderKey.OBJECT_NAME] = object_state.object_name(obj)
+    def _first_values(self, items: Sequence[Any]) -> Sequence[object]:
+        """What the first key compares of stored objects, in the quickest way."""
+        name = self._order[0].name
+        if name == OrderKey.OBJECT_NAME:
+            return list(map(object_state.object_name, items))
+        values: list[object] = []
+        for kind, of_kind in itertools.groupby(items, type):
+            reader = self._single.get(kind)
+            if reader is None:
+                reader = self._single[kind] = _single_reader(layout_of(kind), name)
+            values += map(reader, of_kind)
         return values
 
-    reader = value_reader(layout, BOTH)
-    return read
+    def _values(self, obj: ManagedObject, *, first: bool) -> dict[str, object]:
+        """What the predicate and the first key, or else the other keys, need."""
+        reader = self._readers.get((type(obj), first))
+        if reader is None:
+            names = self._first if first else self._others
+            reader = self._readers[type(obj), first] = _reader(object_state.layout(obj), names)
+        return reader(obj)
+
+
+def _values_of(item: ProvidedItem) -> dict[str, object]:
+    object_id = item.data.object_id
+    return {**item.data.values, OrderKey.OBJECT_NAME: "" if object_id is None else object_id.object_name}
+
+
+def _single_reader(layout: ClassLayout, name: str) -> Callable[[ManagedObject], object]:
+    """Reads one value of an object; None if the class does not have it."""
+    names, read = make_reader_of(layout, (name,))
+    if name not in names:
+        return lambda _: None
+    at = names.index(name)
+    return lambda obj: read(obj)[at]
+
+
+def _reader(layout: ClassLayout, names: Collection[str]) -> _Values:
+    """Reads the values of an object by name: those of some names, and the object's own one."""
+    read_names, read = make_reader_of(layout, names)
+    if OrderKey.OBJECT_NAME not in names:
+        return lambda obj: dict(zip(read_names, read(obj), strict=True))
+    if not read_names:
+        return lambda obj: {OrderKey.OBJECT_NAME: object_state.object_name(obj)}
+    return lambda obj: {
+        **dict(zip(read_names, read(obj), strict=True)),
+        OrderKey.OBJECT_NAME: object_state.object_name(obj),
+    }

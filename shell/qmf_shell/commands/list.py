@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -28,11 +28,12 @@ from qmf_shell.objects.ended import (
 )
 from qmf_shell.objects.lookup import find_classes, matching_classes
 from qmf_shell.objects.object_records import deleted_record, record_of
-from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
+from qmf_shell.objects.selecting import FirstPage, SelectedObjects, find_objects, select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class
 from qmf_shell.session.own_objects import own_note
@@ -44,6 +45,10 @@ _CLASSES = (
     TableColumn("Destroyed", Role.NUMBER, spare=True),
     TableColumn("Lost", Role.NUMBER),
 )
+#: Objects of a longer list that are shown before the others are there; they decide about its columns.
+FIRST_PAGE = 500
+#: Rows that are made before the next are.
+_ROWS_AT_ONCE = 500
 #: Classes have no such names.
 _ID_OR_RANGE = re.compile(r"[0-9]+(-[0-9]+)?")
 _ID = TableColumn("ID", Role.ID)
@@ -86,9 +91,16 @@ def _list_class(context: Context, keys: Sequence[ClassKey], args: BoundArguments
     if selection == ParsedSelection(ids=selection.ids) and selection.ids:
         return show_objects(find_objects(context, selection.ids, classes=keys), context, exact=exact)
     selection = attrs.evolve(selection, active=active, wide=selection.wide or "wide" in args.options)
-    selected = select_objects(context, keys, selection)
+    page = FirstPage(FIRST_PAGE, lambda name: _can_grow(context, name))
+    selected = select_objects(context, keys, selection, page)
     tables = tuple(attrs.evolve(_ClassListing(context, item, selection).table(), exact=exact) for item in selected)
     return tables[0] if len(tables) == 1 else ResultGroup(tables)
+
+
+def _can_grow(context: Context, name: ClassName) -> bool:
+    """True if a list of a class may begin before all of its objects are there: ended ones have columns of their own."""
+    ended = destroyed_objects(context, name, ()) or context.lost.of({name}, everything=context.everything)
+    return not ended and context.backend.sends_first(name)
 
 
 def _list_without_class(context: Context, args: BoundArguments, no_class: NotFoundError) -> Result:
@@ -170,7 +182,10 @@ class _ClassListing:
         context.lost.exist(existing_keys)
         self._destroyed: Sequence[EndedObject] = ()
         self._lost: Sequence[EndedObject] = ()
-        if not (selection.active or selection.where or selection.ids or selection.limit is not None):
+        self._rest: Sequence[ObjectView] | None = None
+        if selected.rest is None and not (
+            selection.active or selection.where or selection.ids or selection.limit is not None
+        ):
             self._destroyed = destroyed_objects(context, selected.name, existing_keys)
             self._lost = lost_objects(context, {selected.name})
         self._values = self._chosen_values()
@@ -178,13 +193,13 @@ class _ClassListing:
     def table(self) -> Table:
         """The table."""
         package, name = map(clean, self._selected.name)
-        hidden = own_note(self._context.left_out_rows([self._selected.name]))
+        hidden = self._hidden_note()
         nothing = f"No objects of {package}:{name}{' that match' if self._selection.where else ''}."
         # First, since it gives the objects their ids.
         rows = [*map(self._row, self._existing), *map(self._ended_row, self._shown_ended)]
         shown = self._shown_columns()
         headings = (_ID, *_TIMES, _INDEX, _TITLE, *_headings(self._values, self._selection), _AGENT)
-        return Table(
+        table = Table(
             tuple(itertools.compress(headings, shown)),
             tuple(tuple(itertools.compress(row, shown)) for row in rows),
             title=f"{package}:{name}, {self._counts()}",
@@ -192,6 +207,33 @@ class _ClassListing:
             note="; ".join([*self._omission_notes(), *hidden]) or None,
             records=self._records,
         )
+        if self._selected.rest is None:
+            return table
+        first = attrs.evolve(table, note=None)
+        return attrs.evolve(first, more=lambda: self._more(first, shown))
+
+    def _more(self, table: Table, shown: Sequence[bool]) -> Iterator[Table]:
+        """The rows behind the first ones, some at a time, then how many there are in all."""
+        later = self._later()
+        for start in range(0, len(later), _ROWS_AT_ONCE):
+            rows = tuple(
+                tuple(itertools.compress(self._row(item), shown)) for item in later[start : start + _ROWS_AT_ONCE]
+            )
+            yield attrs.evolve(table, rows=rows)
+        counts = [plural(len(self._existing) + len(later), "object"), *self._hidden_note()]
+        yield attrs.evolve(table, rows=(), note="; ".join(counts))
+
+    def _later(self) -> Sequence[ObjectView]:
+        """The objects behind the first ones; the agents are asked once."""
+        if self._selected.rest is None:
+            return ()
+        if self._rest is None:
+            self._rest = self._selected.rest()
+            self._context.lost.exist({item.identity.key for item in self._rest})
+        return self._rest
+
+    def _hidden_note(self) -> list[str]:
+        return own_note(self._context.left_out_rows([self._selected.name]))
 
     @property
     def _shown_ended(self) -> list[EndedObject]:
@@ -231,25 +273,36 @@ class _ClassListing:
         return [True, *times, True, named, *[True] * len(self._values), several_agents]
 
     def _counts(self) -> str:
-        counts = [plural(len(self._selected.objects), "object")]
+        selected = self._selected
+        if selected.rest is not None:
+            return f"more than {plural(len(selected.objects), 'object')}"
+        if selected.others is None or not selected.sure:
+            return f"first {plural(len(selected.shown), 'object')}"
+        counts = [plural(len(selected.objects) + selected.others, "object")]
         for word, ended in (("destroyed", self._destroyed), ("lost", self._lost)):
             counts += [f"{len(ended)} {word}"] if ended else []
         return ", ".join(counts)
 
     def _omission_notes(self) -> list[str]:
         """How many objects are not shown."""
-        left, lost = len(self._selected.objects) - len(self._existing), len(self._lost) - LOST_SHOWN
-        notes = [f"{left:,} more beyond the limit"] if left else []
+        selected, lost = self._selected, len(self._lost) - LOST_SHOWN
+        left = len(selected.objects) - len(self._existing) + (selected.others or 0)
+        words = "" if selected.sure else "up to "
+        notes = [f"{words}{left:,} more beyond the limit"] if left else []
+        if selected.others is None:
+            notes = ["there may be more beyond the limit"]
         return notes + ([f"{lost:,} more are lost: list --lost shows them"] if lost > 0 else [])
 
-    def _records(self) -> list[Record]:
+    def _records(self) -> Iterator[Record]:
         """What programs get: all values, unless the user chose some, so that it does not depend on what varies now."""
         columns = self._values if self._selection.columns else None
-        found: list[Record] = [record_of(self._context, item, columns) for item in self._existing]
+        for item in self._existing:
+            yield record_of(self._context, item, columns)
+        for item in self._later():
+            yield record_of(self._context, item, columns)
         for one in (*self._destroyed, *self._lost):
             times = {"destroyed": one.destroyed} if one.destroyed else {"lost": one.lost}
-            found.append(deleted_record(one.number, one.identity, one.created, **times))
-        return found
+            yield deleted_record(one.number, one.identity, one.created, **times)
 
 
 def _differs_from_index(item: ObjectView, column: ValueColumn) -> bool:

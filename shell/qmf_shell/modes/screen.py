@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import sys
@@ -39,6 +40,10 @@ from qmf_shell.settings import ShellSettings
 
 if TYPE_CHECKING:
     from qmf_shell.render.csv_lines import CsvWriter
+
+
+#: Lines that are made before they are written.
+_LINES_AT_ONCE = 200
 
 
 class Screen:
@@ -179,13 +184,13 @@ class Screen:
     def _show_whole(self, result: Result) -> None:
         self._show_notices(result)
         if self.paging and self._cursor and self.style not in MACHINE_READABLE and self.settings["pager"] == "auto":
+            lines = self._text_lines(result, self.width or 80)
             with self.progress.busy():
-                lines = self._text_lines(result, self.width or 80)
-            text = "".join(f"{line}\n" for line in lines)
-            if len(lines) >= self._size()[1] and self._page(text):
+                shown = list(itertools.islice(lines, self._size()[1]))
+            if len(shown) >= self._size()[1] and self._page(itertools.chain(shown, lines)):
                 self._record_result(result)
                 return
-            self._out.write(text)
+            self._write(itertools.chain(shown, lines))
         else:
             self._write(self._lines(result))
         self._out.flush()
@@ -225,22 +230,29 @@ class Screen:
             return self._csv.lines(result)
         return self._text_lines(result, self.width)
 
-    def _text_lines(self, result: Result, width: int | None, height: int = 20) -> list[str]:
+    def _text_lines(self, result: Result, width: int | None, height: int = 20) -> Iterator[str]:
         styler = Styler(self.style is OutputStyle.COLOUR)
         options = TextOptions(
             formatter=self._formatter, width=width, height=height, styler=styler, braille=self._braille()
         )
-        return list(text_lines(result, options))
+        return text_lines(result, options)
 
     def _write(self, lines: Iterable[str]) -> None:
-        self._out.writelines(f"{line}\n" for line in lines)
+        """Write lines, those of a screen first, whatever the others take."""
+        rest = iter(lines)
+        while part := list(itertools.islice(rest, _LINES_AT_ONCE)):
+            self._out.writelines(f"{line}\n" for line in part)
+            self._out.flush()
 
-    def _page(self, text: str) -> bool:
+    def _page(self, lines: Iterator[str]) -> bool:
         from qmf_shell.render.pager import page, pager_command
 
         command = pager_command(os.environ)
         self._out.flush()
-        return command is not None and page(text, command)
+        if command is None:
+            return False
+        parts = iter(lambda: "".join(f"{line}\n" for line in itertools.islice(lines, _LINES_AT_ONCE)), "")
+        return page(parts, command)
 
     # -- streams and views
 
@@ -309,7 +321,7 @@ class Screen:
         left = app.run()
         self.interrupted = left.interrupted
         width, height = self._size()
-        self._write(self._text_lines(left.last, width, min(20, height - 2))[: height - 1])
+        self._write(itertools.islice(self._text_lines(left.last, width, min(20, height - 2)), height - 1))
         self._out.flush()
         self._record_result(left.last)
 

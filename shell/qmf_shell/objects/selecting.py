@@ -9,19 +9,21 @@ from typing import TypeVar
 import attrs
 
 from qmf._natural_order import natural_key
+from qmf.console.aio import OrderKey
 from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
 from qmf.views.conditions import ObjectFilter
-from qmf.views.fields import ObjectField, sort_by
+from qmf.views.fields import COMMON_FIELDS, ObjectField, sort_by
 from qmf.views.objects import ObjectView, field_value
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.filtering import object_filter
 from qmf_shell.objects.lookup import find_object, gone_error
 from qmf_shell.parsing.selection import ParsedSelection
-from qmf_shell.session.backend import ClassName
+from qmf_shell.session.backend import ClassName, ObjectLimit
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
+from qmf_shell.session.own_objects import SESSION
 from qmf_shell.session.short_ids import NumberedObject
 
 T = TypeVar("T")
@@ -29,6 +31,22 @@ T = TypeVar("T")
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 #: From so many objects on, their whole classes are requested instead of single objects.
 WHOLE_CLASS = 8
+
+#: The field that agents order by the names of objects.
+INDEX = COMMON_FIELDS["index"]
+
+
+@attrs.frozen
+class FirstPage:
+    """The first objects of a list.
+
+    Attributes:
+        size: how many.
+        applies: says of a class whether its first objects are wanted before the others.
+    """
+
+    size: int
+    applies: Callable[[ClassName], bool]
 
 
 @attrs.frozen
@@ -38,14 +56,20 @@ class SelectedObjects:
     Attributes:
         name: package and name of the class.
         schemas: its versions.
-        objects: those selected, in order, without a limit.
+        objects: those selected, in order: all, or at least as many as are shown at first.
         limit: how many of them to show, or None.
+        others: how many more objects there are; None if that is not known.
+        sure: all of these are selected as well; else perhaps fewer.
+        rest: gives the objects behind these, in order, if all are to be shown; else None.
     """
 
     name: ClassName
     schemas: Sequence[ClassSchema]
     objects: Sequence[ObjectView]
     limit: int | None
+    others: int | None = 0
+    sure: bool = True
+    rest: Callable[[], Sequence[ObjectView]] | None = None
 
     @property
     def shown(self) -> Sequence[ObjectView]:
@@ -87,14 +111,22 @@ def for_each_class(
     return found
 
 
-def select_objects(context: Context, keys: Sequence[ClassKey], selection: ParsedSelection) -> list[SelectedObjects]:
+def select_objects(
+    context: Context, keys: Sequence[ClassKey], selection: ParsedSelection, page: FirstPage | None = None
+) -> list[SelectedObjects]:
     """The selected objects of each class among `keys`. Of several classes with the same name, those are left out that
     don't have the values in the selection, unless that is all of them.
+
+    Args:
+        context: of the session.
+        keys: the classes.
+        selection: which of their objects.
+        page: the first objects are wanted before the others, see `SelectedObjects.rest`.
 
     Raises:
         QmfError: a name or value in the selection is wrong, or the request failed.
     """
-    found = for_each_class(keys, lambda name, versions: _select(context, name, versions, selection))
+    found = for_each_class(keys, lambda name, versions: _select(context, name, versions, selection, page))
     return [selected for _, selected in found]
 
 
@@ -128,6 +160,17 @@ class CompiledSelection:
     filter: ObjectFilter
     sort_keys: Sequence[tuple[ObjectField, bool]]
 
+    def schemas_of(self, objects: Sequence[ObjectView]) -> Sequence[ClassSchema]:
+        """The versions, as far as schemas or objects show them."""
+        return self.schemas or list({id(item.schema): item.schema for item in objects}.values())
+
+    def in_order(self, objects: Sequence[ObjectView], *, by_name: bool = True) -> Sequence[ObjectView]:
+        """Objects in the order of the selection; those that are equal by their names, or as they were."""
+        found = sorted(objects, key=_default_sort_key) if by_name else objects
+        for field, descending in reversed(self.sort_keys):
+            found = _sort(found, field, descending)
+        return found
+
 
 def compile_selection(context: Context, keys: Sequence[ClassKey], selection: ParsedSelection) -> CompiledSelection:
     """Check a selection of objects of one class.
@@ -145,20 +188,54 @@ def compile_selection(context: Context, keys: Sequence[ClassKey], selection: Par
     return CompiledSelection(schemas, wanted, sort_keys)
 
 
-def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: ParsedSelection) -> SelectedObjects:
+def _select(
+    context: Context,
+    name: ClassName,
+    keys: Sequence[ClassKey],
+    selection: ParsedSelection,
+    page: FirstPage | None,
+) -> SelectedObjects:
     compiled = compile_selection(context, keys, selection)
     wanted = compiled.filter
-    if selection.ids:
-        objects: Sequence[ObjectView] = find_objects(context, selection.ids, classes=keys)
-    else:
-        objects = context.objects([name], wanted.predicate)
-        objects = sorted(objects, key=_default_sort_key)
+    limit = selection.limit
+    count = limit if page is None or limit is not None else page.size if page.applies(name) else None
+    order = _order_of_agents(compiled.sort_keys)
+    if count and order is not None and not selection.ids and name != SESSION:
+        first = context.first_objects(name, ObjectLimit(count, order), wanted)
+        objects = compiled.in_order(first.objects)
+        found = SelectedObjects(name, compiled.schemas_of(objects), objects, limit, first.others, first.sure)
+        if limit is not None or first.others == 0:
+            return found
+        shown = {item.identity.key for item in objects}
+
+        def rest() -> Sequence[ObjectView]:
+            everything = context.objects([name], wanted.predicate)
+            later = [item for item in everything if item.identity.key not in shown]
+            return compiled.in_order(later if wanted.test is None else list(filter(wanted.test, later)))
+
+        return attrs.evolve(found, rest=rest)
+    objects = (
+        find_objects(context, selection.ids, classes=keys)
+        if selection.ids
+        else context.objects([name], wanted.predicate)
+    )
     if wanted.test is not None:
         objects = [item for item in objects if wanted.test(item)]
-    for field, descending in reversed(compiled.sort_keys):
-        objects = _sort(objects, field, descending)
-    schemas = compiled.schemas or list({id(item.schema): item.schema for item in objects}.values())
-    return SelectedObjects(name, schemas, objects, selection.limit)
+    objects = compiled.in_order(objects, by_name=not selection.ids)
+    return SelectedObjects(name, compiled.schemas_of(objects), objects, limit)
+
+
+def _order_of_agents(sort_keys: Sequence[tuple[ObjectField, bool]]) -> tuple[OrderKey, ...] | None:
+    """The same order for agents; None if they do not have it."""
+    order = []
+    for field, descending in sort_keys:
+        if field.name == INDEX.name:
+            order.append(OrderKey(OrderKey.OBJECT_NAME, descending, natural=True, any_case=True))
+        elif field.member is not None and (field.is_number or field.is_time or field.type.is_string):
+            order.append(OrderKey(field.name, descending, natural=True, any_case=True))
+        else:
+            return None
+    return (*order, OrderKey(OrderKey.OBJECT_NAME, natural=True))
 
 
 def _default_sort_key(item: ObjectView) -> tuple[object, str, str]:

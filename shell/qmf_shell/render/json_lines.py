@@ -8,8 +8,9 @@ see `screen`.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from qmf.views.cells import (
     Cell,
@@ -62,12 +63,13 @@ def result_values(result: Result) -> Iterator[object]:
                 yield from result_values(part)
 
 
-def table_records(table: Table) -> Sequence[Record]:
+def table_records(table: Table) -> Iterable[Record]:
     """The records of a table, see `Table.records`."""
     if table.records is not None:
         return table.records()
     names = column_names(table.columns)
-    return [dict(zip(names, row, strict=True)) for row in table.rows]
+    tables = [table] if table.more is None else itertools.chain([table], table.more())
+    return (dict(zip(names, row, strict=True)) for part in tables for row in part.rows)
 
 
 def record_value(record: Record) -> dict[str, object]:

@@ -113,6 +113,15 @@ class ColumnPlan:
         """What belongs to the columns that are drawn, for what belongs to all."""
         return [items[at] for at in self.shown]
 
+    def widen_for(self, rows: Sequence[Sequence[str]], room: int | None) -> ColumnPlan:
+        """The plan for further rows: the columns are as wide as these need, if that fits into `room`."""
+        if self.widths is None or not rows:
+            return self
+        needed = natural_widths([""] * len(self.shown), list(map(self.of, rows)))
+        widths = tuple(map(max, self.widths, needed))
+        fits = room is None or sum(widths) + GAP * (len(widths) - 1) <= room
+        return attrs.evolve(self, widths=widths) if fits else self
+
     def headings(self, titles: Sequence[str]) -> list[list[str]]:
         """The lines of the headings of the columns that are drawn, for the titles of all."""
         drawn = self.of(titles)

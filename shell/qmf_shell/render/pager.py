@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from qmf_shell.render.terminal_echo import terminal_echo
 
@@ -25,13 +25,21 @@ def pager_command(environ: Mapping[str, str]) -> list[str] | None:
     return [found] if found else None
 
 
-def page(text: str, command: list[str]) -> bool:
-    """Show text in a pager until the user leaves it; False if it cannot be started."""
+def page(parts: Iterable[str], command: list[str]) -> bool:
+    """Show text in a pager until the user leaves it; False if it cannot be started.
+
+    Args:
+        parts: of the text; each is made when there is room for it.
+        command: the pager.
+
+    Raises:
+        QmfError: a part could not be made; the user has seen those before.
+    """
     with terminal_echo(True):
-        return _page(text, command)
+        return _page(parts, command)
 
 
-def _page(text: str, command: list[str]) -> bool:
+def _page(parts: Iterable[str], command: list[str]) -> bool:
     # As git does: show colours, leave the text on the screen, and exit at once if the text fits.
     env = {"LESS": "FRX", **os.environ}
     try:
@@ -41,12 +49,21 @@ def _page(text: str, command: list[str]) -> bool:
     except OSError:
         return False
     assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-        process.stdin.write(text)
-    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-        process.stdin.close()
+    try:
+        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+            for part in parts:
+                process.stdin.write(part)
+                process.stdin.flush()
+    finally:
+        with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+            process.stdin.close()
+        _wait(process)
+    return True
+
+
+def _wait(process: subprocess.Popen[str]) -> None:
     while True:
         # Ctrl-C is sent to all processes on the terminal; here it is for the pager.
         with contextlib.suppress(KeyboardInterrupt):
             process.wait()
-            return True
+            return

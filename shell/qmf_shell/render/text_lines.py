@@ -165,20 +165,40 @@ def _table(table: Table, options: TextOptions) -> Iterator[str]:
     if table.exact:
         options = attrs.evolve(options, formatter=attrs.evolve(options.formatter, exact=True))
     units = [options.formatter.heading(item.form, item.unit) for item in table.columns]
-    rows = [list(map(partial(_cell_text, options.formatter), table.columns, row)) for row in table.rows]
+    rows = _texts(table, options)
     margin = indent(width)
     planned = plan_columns(table.columns, rows, None if width is None else width - margin, units)
+    if planned.widths is not None:
+        heads = planned.headings([clean(item.title) for item in table.columns])
+        heads += [planned.of(units)] if any(units) else []
+        yield from (" " * margin + line for line in _heading_lines(planned, table.columns, heads, styler))
+    yield from _row_lines(table, rows, planned, units, options)
+    for part in () if table.more is None else table.more():
+        if part.rows and planned.widths is None:
+            yield ""
+        rows = _texts(part, options)
+        planned = planned.widen_for(rows, None if width is None else width - margin)
+        yield from _row_lines(part, rows, planned, units, options)
+
+
+def _texts(table: Table, options: TextOptions) -> list[list[str]]:
+    return [list(map(partial(_cell_text, options.formatter), table.columns, row)) for row in table.rows]
+
+
+def _row_lines(
+    table: Table, rows: Sequence[Sequence[str]], planned: ColumnPlan, units: Sequence[str], options: TextOptions
+) -> Iterator[str]:
+    """The lines of the rows of a table, whose texts are `rows`, and of its note."""
     if planned.widths is None:
         yield from _rows_as_pairs(table, planned.shown, rows, units, options)
     else:
-        heads = planned.headings([clean(item.title) for item in table.columns])
-        heads += [planned.of(units)] if any(units) else []
-        rows = list(map(planned.of, rows))
-        _shorten(options, table, planned, rows)
-        grid = _grid(planned.of(table.columns), heads, rows, planned.widths, styler)
-        yield from (" " * margin + line for line in grid)
+        drawn = list(map(planned.of, rows))
+        _shorten(options, table, planned, drawn)
+        margin = " " * indent(options.width)
+        grid = _grid(planned.of(table.columns), drawn, planned.widths, options.styler)
+        yield from (margin + line for line in grid)
     if table.note:
-        yield from map(styler.faint, _wrap(table.note, width))
+        yield from map(options.styler.faint, _wrap(table.note, options.width))
 
 
 def _rows_as_pairs(
@@ -209,18 +229,21 @@ def _short_text(options: TextOptions, cell: Cell, text: str, width: int) -> str:
     return shorten_middle(text, width, options.left_out)
 
 
-def _grid(
-    columns: Sequence[TableColumn],
-    heads: Sequence[Sequence[str]],
-    rows: Sequence[Sequence[str]],
-    widths: Sequence[int],
-    styler: Styler,
+def _heading_lines(
+    planned: ColumnPlan, columns: Sequence[TableColumn], heads: Sequence[Sequence[str]], styler: Styler
 ) -> Iterator[str]:
-    plain = [TableColumn(column.title, column.role if is_right(column) else Role.TEXT) for column in columns]
+    widths = planned.widths or ()
+    drawn = planned.of(columns)
+    plain = [TableColumn(column.title, column.role if is_right(column) else Role.TEXT) for column in drawn]
     for texts in heads:
         if any(texts):
             yield from map(styler.head, _row(plain, texts, widths, Styler()))
     yield styler.faint(styler.rule * (sum(widths) + GAP * (len(widths) - 1)))
+
+
+def _grid(
+    columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], widths: Sequence[int], styler: Styler
+) -> Iterator[str]:
     # Thousands of rows may be ASCII that fits: each of these takes one operation.
     form = (" " * GAP).join(
         f"%{'' if is_right(column) else '-'}{width}s" for column, width in zip(columns, widths, strict=True)

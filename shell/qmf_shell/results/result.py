@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,8 @@ class Table:
         note: line below, or None.
         exact: numbers are shown with every digit, whatever the settings say.
         records: returns what programs get instead of the rows, one record per object; None: they get the rows.
+        more: makes further tables whose rows and notes follow, in columns that this table decides about; None if
+            these rows are all.
     """
 
     columns: tuple[TableColumn, ...]
@@ -70,7 +72,8 @@ class Table:
     empty: str = "Nothing to show."
     note: str | None = None
     exact: bool = False
-    records: Callable[[], Sequence[Record]] | None = None
+    records: Callable[[], Iterable[Record]] | None = None
+    more: Callable[[], Iterator[Table]] | None = None
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import attrs
 
-from qmf.console.aio import Agent, ChangeKind
+from qmf.console.aio import Agent, ChangeKind, OrderKey
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
@@ -82,10 +82,31 @@ class QueryResult(Generic[T]):
     Attributes:
         items: the answers.
         failures: the reason, for each agent that did not answer, by its name; with failures `items` is incomplete.
+        total: how many there are without a limit; None if that is not known.
     """
 
     items: Sequence[T]
     failures: Mapping[str, str] = attrs.field(factory=dict)
+    total: int | None = attrs.field(default=attrs.Factory(lambda self: len(self.items), takes_self=True))
+
+
+@attrs.frozen
+class ObjectLimit:
+    """How many objects are enough, and which come first. Of many agents the first ones by name are asked, if objects
+    are ordered by nothing but their names.
+
+    Attributes:
+        limit: how many.
+        order: of the objects.
+    """
+
+    limit: int
+    order: tuple[OrderKey, ...]
+
+    @property
+    def by_name(self) -> bool:
+        """True if objects are ordered by nothing but their names."""
+        return all(key.name == OrderKey.OBJECT_NAME for key in self.order)
 
 
 @attrs.frozen
@@ -173,13 +194,19 @@ class Backend(Protocol):
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
         """The class with this key. The first time, it is requested from an agent."""
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
+    def objects(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+    ) -> QueryResult[ObjectView]:
         """All existing objects of all versions of some classes, from all agents. Requests them at the same time.
 
         Args:
             names: the classes.
             where: a predicate (QMF2.md 4.4.2) for the agents; the answers of agents that ignore it are filtered here.
+            first: these are enough; there may be more in the answer. None for all.
         """
+
+    def sends_first(self, name: ClassName) -> bool:
+        """True if all agents that may have objects of a class send no more than the first ones when asked for those."""
 
     def follow(
         self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float

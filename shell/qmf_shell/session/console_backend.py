@@ -18,6 +18,7 @@ import attrs
 from qmf._loop_thread import LoopThread
 from qmf.connecting import BrokerTarget
 from qmf.console.aio import (
+    Agent,
     AgentAdded,
     AgentRemoved,
     AgentRestarted,
@@ -33,6 +34,8 @@ from qmf.console.aio import (
     ObjectUpdated,
     RemoteObject,
 )
+from qmf.console.aio.first_objects import AGENTS_AT_FIRST
+from qmf.console.aio.objects.object_query import ListFilterArguments
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 from qmf.views.events import EventView, event_view
@@ -45,6 +48,7 @@ from qmf_shell.session.backend import (
     ConnectionStatus,
     HeartbeatRecord,
     ObjectFeed,
+    ObjectLimit,
     QueryResult,
 )
 from qmf_shell.session.console_feed import KEPT, ConsoleFeed, FollowRequest, SharedFollow
@@ -232,9 +236,16 @@ class ConsoleBackend:
         """See `Backend.schema`."""
         return self._loop.run(self._open_client().schema(key))
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
+    def objects(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+    ) -> QueryResult[ObjectView]:
         """See `Backend.objects`."""
-        return self._loop.run(self._query(self._open_client(), names, where))
+        return self._loop.run(self._query(self._open_client(), names, where, first))
+
+    def sends_first(self, name: ClassName) -> bool:
+        """See `Backend.sends_first`."""
+        client = self._open_client()
+        return all(agent.supports_subscriptions or not self._may_have(client, agent, name) for agent in client.agents)
 
     def follow(
         self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float
@@ -275,15 +286,25 @@ class ConsoleBackend:
         return self._client
 
     async def _query(
-        self, client: Client, names: Sequence[ClassName], where: Sequence[object]
+        self, client: Client, names: Sequence[ClassName], where: Sequence[object], first: ObjectLimit | None
     ) -> QueryResult[ObjectView]:
-        predicate = list(where) if where else None
-        answers = await asyncio.gather(
-            *(client.objects(name, package=package, where=predicate) for package, name in names)
-        )
+        wanted: ListFilterArguments = {"where": list(where) if where else None}
+        if first is not None:
+            in_turn = first.by_name and len(client.agents) > AGENTS_AT_FIRST
+            wanted |= {"limit": first.limit, "order": first.order, "in_turn": in_turn}
+        answers = await asyncio.gather(*(client.objects(name, package=package, **wanted) for package, name in names))
         found = {item.identity.key: item for answer in answers for item in map(self._object, answer)}
         failures = {agent: error for answer in answers for agent, error in answer.failures.items()}
-        return QueryResult([item for item in found.values() if not item.deleted], _reasons(failures))
+        existing = [item for item in found.values() if not item.deleted]
+        totals = [answer.total for answer in answers if answer.total is not None]
+        total = sum(totals) if first is not None else len(existing)
+        return QueryResult(existing, _reasons(failures), total if len(totals) == len(answers) else None)
+
+    @staticmethod
+    def _may_have(client: Client, agent: Agent, name: ClassName) -> bool:
+        """False if an agent uses other classes only; of one whose classes are not known yet, it is not sure."""
+        keys = client.known_classes(agent=agent.name)
+        return not keys or any((key.package, key.name) == name for key in keys)
 
     async def _get(self, client: Client, identity: ObjectIdentity) -> ObjectView | None:
         key = identity.key

@@ -12,10 +12,11 @@ from qmf.connecting import BrokerTarget, ConnectionContext
 from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
+from qmf.views.conditions import ObjectFilter
 from qmf.views.events import EventView
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf_shell.parsing.registry import Registry
-from qmf_shell.session.backend import AgentRecord, Backend, ClassName, QueryResult
+from qmf_shell.session.backend import AgentRecord, Backend, ClassName, ObjectLimit, QueryResult
 from qmf_shell.session.column_memory import ColumnMemory
 from qmf_shell.session.lake_source import LakeSource
 from qmf_shell.session.lost import LostIdentities
@@ -44,6 +45,25 @@ def _ignore(text: str) -> None:
 
 def _no_gap() -> None:
     return None
+
+
+#: How many times as many objects are asked for, if too few of the first ones are shown; then all are.
+MORE = 16
+
+
+@attrs.frozen(eq=False)
+class FirstFound:
+    """The first objects of a class.
+
+    Attributes:
+        objects: at least as many as wanted, unless these are all; not in order.
+        others: how many more there are; None if that is not known.
+        sure: all of these would be shown as well; else perhaps fewer.
+    """
+
+    objects: Sequence[ObjectView]
+    others: int | None = 0
+    sure: bool = True
 
 
 @attrs.define
@@ -134,8 +154,33 @@ class Context:
             everything: include what agents and consoles create for themselves, whatever `show_own` says.
         """
         found = self._complete(self.backend.objects(names, where)) if names else ()
-        if everything:
-            return found
+        return found if everything else self._without_own(names, found, where)
+
+    def first_objects(self, name: ClassName, first: ObjectLimit, wanted: ObjectFilter) -> FirstFound:
+        """The first objects of a class that pass a filter, and what is known of the others; warnings as of `objects`.
+
+        Not for sessions: whether they are own ones takes all connections to know.
+        """
+        for limit in (first.limit, MORE * first.limit, None):
+            part = None if limit is None else attrs.evolve(first, limit=limit)
+            answer = self.backend.objects([name], wanted.predicate, part)
+            received = self._complete(answer)
+            found = self._without_own([name], received, wanted.predicate)
+            if wanted.test is not None:
+                found = list(filter(wanted.test, found))
+            complete = answer.total is not None and answer.total <= len(received)
+            if limit is None or len(received) < limit or complete:
+                return FirstFound(found)
+            if len(found) >= first.limit:
+                break
+        others = None if answer.total is None else answer.total - len(received)
+        sure = wanted.test is None and (self.everything or not may_be_own(name))
+        return FirstFound(found, others, sure)
+
+    def _without_own(
+        self, names: Sequence[ClassName], found: Sequence[ObjectView], where: Sequence[object]
+    ) -> Sequence[ObjectView]:
+        """Objects of some classes without own ones, unless everything is shown; those left out are counted."""
         for name in names:
             self.hidden[name] = 0
         if self.everything or not any(map(may_be_own, names)):

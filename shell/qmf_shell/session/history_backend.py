@@ -15,7 +15,15 @@ from qmf.errors import CallerError
 from qmf.pipeline.history.reader import LakeReader
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
 from qmf.views.objects import ObjectIdentity, ObjectView, object_view
-from qmf_shell.session.backend import AgentRecord, CallOutcome, ClassName, ConnectionStatus, ObjectFeed, QueryResult
+from qmf_shell.session.backend import (
+    AgentRecord,
+    CallOutcome,
+    ClassName,
+    ConnectionStatus,
+    ObjectFeed,
+    ObjectLimit,
+    QueryResult,
+)
 from qmf_shell.session.history_feed import HistoryFeed
 from qmf_shell.session.recent import DeletionCounts
 
@@ -70,8 +78,16 @@ class HistoryBackend:
         with self._lock:
             return self._reader.schema(key)
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
+    def sends_first(self, name: ClassName) -> bool:
+        """See `Backend.sends_first`."""
+        del name
+        return False
+
+    def objects(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+    ) -> QueryResult[ObjectView]:
         """See `Backend.objects`. What is missing is among the failures, by the lake."""
+        del first  # all are read
         with self._lock:
             self._reader.refresh()
             at = self._at()

@@ -17,6 +17,7 @@ from qmf_shell.session.backend import (
     ConnectionStatus,
     ObjectChanges,
     ObjectFeed,
+    ObjectLimit,
     QueryResult,
 )
 
@@ -65,9 +66,15 @@ class MultiBackend:
                 error = error if isinstance(error, NotFoundError) else reason
         raise error or NotFoundError("class", str(key))
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
+    def objects(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+    ) -> QueryResult[ObjectView]:
         """See `Backend.objects`."""
-        return self._join(lambda backend: backend.objects(names, where))
+        return self._join(lambda backend: backend.objects(names, where, first))
+
+    def sends_first(self, name: ClassName) -> bool:
+        """See `Backend.sends_first`."""
+        return all(backend.sends_first(name) for backend in self._backends.values())
 
     def follow(
         self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float
@@ -127,6 +134,7 @@ class MultiBackend:
             items: list[T] = []
             failures: dict[str, str] = {}
             errors: list[QmfError] = []
+            total: int | None = 0
             for label, future in asked.items():
                 try:
                     found = future.result()
@@ -136,11 +144,12 @@ class MultiBackend:
                     continue
                 items += found.items
                 failures.update(found.failures)
+                total = None if total is None or found.total is None else total + found.total
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         if len(errors) == len(asked):
             raise errors[0]
-        return QueryResult(items, failures)
+        return QueryResult(items, failures, total)
 
 
 class _JoinedFeed:
