@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -14,6 +14,7 @@ from qmf.console.aio import (
     Listener,
     ObjectChange,
     ObjectId,
+    OrderKey,
     RemoteObject,
     StillFindingAgents,
     Where,
@@ -111,8 +112,11 @@ class WebConsole(Protocol):
         agent: str | Agent | None = None,
         where: Where | None = None,
         timeout: float | None = None,
+        limit: int | None = None,
+        order: Sequence[OrderKey] = (),
+        in_turn: bool = False,
     ) -> Answers[RemoteObject]:
-        """Objects."""
+        """Objects. With a limit there may be more of them, in no order."""
 
     def follow(
         self,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
-from qmf.console.aio import Agent, AnySchema, ObjectId, RemoteObject
+from qmf.console.aio import Agent, Answers, AnySchema, ObjectId, RemoteObject
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.web.consoles import WebConsole
@@ -13,7 +14,8 @@ from qmf.web.management.change_feeds import ChangeFeeds
 from qmf.web.management.event_feed import EventFeed
 from qmf.web.management.object_values import check_names
 from qmf.web.management.object_writer import JsonObjectWriter
-from qmf.web.management.paging import ResultPages
+from qmf.web.management.ordering import ObjectOrdering
+from qmf.web.management.paging import ResultPage, ResultPages
 from qmf.web.management.selection import ClassSelection
 from qmf.web.services import WebServices
 from qmf.web.sharing import SharedWork
@@ -89,6 +91,45 @@ class Management:
             known = [key.name for key in self.client.known_classes(package)]
             raise NotFoundError(f"class of package {package}", name, known)
         return await self.client.schema(keys[-1])
+
+    async def page(
+        self,
+        chosen: ClassSelection,
+        arguments: Mapping[str, Any],
+        cursor: str | None,
+        limit: int,
+        order: ObjectOrdering,
+        timeout: float | None,
+    ) -> ResultPage:
+        """A page of the objects of a class; see `ResultPages.page`.
+
+        Args:
+            chosen: the objects.
+            arguments: those of `Client.objects` for it.
+            cursor, limit, order: as of `ResultPages.page`.
+            timeout: seconds to wait for each agent; None for the server's.
+        """
+        # Other agents send everything, which is worth keeping then.
+        ours = all(agent.supports_subscriptions for agent in self.client.agents)
+        keys = order.of_agents(self._known_schemas(chosen)) if ours else None
+
+        async def ask() -> Answers[RemoteObject]:
+            return await self.client.objects(**arguments, timeout=timeout)
+
+        async def ask_first() -> Answers[RemoteObject]:
+            # Without fields the order is that of agents, who are asked one after the other then.
+            in_turn = not order.fields
+            return await self.client.objects(
+                **arguments, timeout=timeout, limit=limit, order=keys or (), in_turn=in_turn
+            )
+
+        return await self.pages.page(chosen, ask, cursor, limit, order, None if keys is None else ask_first)
+
+    def _known_schemas(self, chosen: ClassSelection) -> Sequence[ClassSchema]:
+        keys = self.client.known_classes(chosen.package)
+        named = (key for key in keys if key.kind is Kind.DATA and key.name.lower() == chosen.name.lower())
+        schemas = (self.client.known_schema(key) for key in named)
+        return [schema for schema in schemas if isinstance(schema, ClassSchema)]
 
     async def check(self, chosen: ClassSelection, fields: Sequence[str]) -> None:
         """Refuse a class, or values, that the agents present don't have: for a list without objects.

@@ -81,13 +81,11 @@ def router(managements: Managements) -> APIRouter:
 
         async def work() -> tuple[Sequence[bytes], str | None]:
             async with services.work.turn():
-                page = await management.pages.page(
-                    chosen, lambda: management.client.objects(**arguments, timeout=timeout), cursor, limit, order
-                )
+                page = await management.page(chosen, arguments, cursor, limit, order, timeout)
                 wanted = (*(names or ()), *order.names)
-                if page.total:
+                if page.objects:
                     check_fields(list(page.objects), wanted)
-                elif not page.failures:
+                elif not page.total and not page.failures:
                     await management.check(chosen, wanted)
                 following = None
                 if page.next is not None:

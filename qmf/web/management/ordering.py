@@ -8,30 +8,11 @@ from typing import Any
 
 import attrs
 
-from qmf.console.aio import ObjectId, RemoteObject
-
-#: Ranks of values: numbers come before texts, and what an object lacks at the end, in both directions.
-_NUMBER, _TEXT, _NOTHING = 0, 1, 2
+from qmf.console.aio import ObjectId, OrderKey, RemoteObject
+from qmf.schema import ClassSchema
+from qmf.views.fields import fields_of
 
 Key = tuple[Any, ...]
-
-
-class _Descending:
-    """A text that comes first where others come last."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Descending) and self.text == other.text
-
-    def __lt__(self, other: _Descending) -> bool:
-        return other.text < self.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
 
 
 @attrs.frozen
@@ -64,8 +45,26 @@ class ObjectOrdering:
 
     def key(self, place: Sequence[object]) -> Key:
         """What places are compared by."""
-        values = zip(place, self.fields, strict=False)
-        return (*(_comparable(value, down) for value, (_, down) in values), *map(str, place[len(self.fields) :]))
+        values = zip(place, self._keys, strict=False)
+        return (*(key.place(value) for value, key in values), *map(str, place[len(self.fields) :]))
+
+    @property
+    def _keys(self) -> tuple[OrderKey, ...]:
+        return tuple(OrderKey(name, down) for name, down in self.fields)
+
+    def of_agents(self, schemas: Sequence[ClassSchema]) -> tuple[OrderKey, ...] | None:
+        """The same order within an agent; None if agents may have another one.
+
+        Args:
+            schemas: the versions of the class that are known.
+        """
+        known = fields_of(*schemas)
+        for name in self.names:
+            field = known.get(name)
+            plain = field is not None and (field.type.is_string or field.type.is_integer)
+            if not plain and (field is None or field.type.name not in ("float", "double", "bool")):
+                return None
+        return (*self._keys, OrderKey(OrderKey.OBJECT_NAME))
 
     def key_of(self, obj: RemoteObject) -> Key:
         """What objects are compared by."""
@@ -84,11 +83,3 @@ def _text(value: object) -> str | None:
     if value is None:
         return None
     return value.object_name if isinstance(value, ObjectId) else str(value)
-
-
-def _comparable(value: object, down: bool) -> tuple[int, Any]:
-    if isinstance(value, (int, float)) and value == value:  # NaN is not equal to itself
-        return _NUMBER, -value if down else value
-    if isinstance(value, str):
-        return _TEXT, _Descending(value) if down else value
-    return _NOTHING, 0

@@ -1,7 +1,8 @@
 """Pages of objects by cursor: an answer of the agents is kept for a while, so that the next pages need no new one.
 
-The first page is the one that most clients ask for, and the only one: its objects are picked, and the rest is put in
-order when a second page is asked for. A cursor names the kept answer and the object after which it goes on. When the
+The first page is the one that most clients ask for, and the only one: agents of this project send no more than its
+objects, and how many there are; of other answers its objects are picked. The rest is asked for, and put in order, when
+a second page is asked for. A cursor names the kept answer and the object after which it goes on. When the
 answer is gone, the agents are asked again, and the page begins behind that object's place, so none comes twice.
 """
 
@@ -37,13 +38,13 @@ class ResultPage:
     Attributes:
         objects: in their order.
         next: the cursor of the page after it, or None.
-        total: how many objects the answer has.
+        total: how many objects there are; None if not all agents were asked for them.
         failures: errors of the agents that did not answer, by name.
     """
 
     objects: Sequence[RemoteObject]
     next: str | None
-    total: int
+    total: int | None
     failures: Mapping[str, QmfError]
 
 
@@ -77,6 +78,7 @@ class ResultPages:
         cursor: str | None,
         limit: int,
         order: ObjectOrdering = ObjectOrdering(),  # noqa: B008 - a frozen value
+        ask_first: Callable[[], Awaitable[Answers[RemoteObject]]] | None = None,
     ) -> ResultPage:
         """A page of the answer to a query.
 
@@ -86,6 +88,7 @@ class ResultPages:
             cursor: from the page before; None for the first page.
             limit: objects in the page.
             order: of the objects.
+            ask_first: asks the agents for the objects of the first page; None if they can't be asked for these alone.
 
         Raises:
             Problem: 422, the cursor is malformed, or one of another order.
@@ -97,7 +100,12 @@ class ResultPages:
             raise Problem(422, "query.cursor: is one of another order")
         kept = self._kept.get(number)
         if kept is None or (kept.query, kept.order) != (query, order):
-            answer = await ask()
+            if ask_first is not None and cursor is None:
+                answer = await ask_first()
+                if answer.total != len(answer):
+                    return _first_page(answer, limit, order)
+            else:
+                answer = await ask()
             kept, number = _Kept(query, order, answer, answer.failures), 0
             if place is not None:
                 kept.put_in_order()
@@ -127,6 +135,13 @@ class ResultPages:
         while len(self._kept) > 1 and sum(len(item.objects) for item in self._kept.values()) > MAX_OBJECTS:
             self._kept.popitem(last=False)
         return number
+
+
+def _first_page(answer: Answers[RemoteObject], limit: int, order: ObjectOrdering) -> ResultPage:
+    """A page of an answer that has no more; the one after it begins behind the place of its last object."""
+    objects = order.first(answer, limit)
+    following = _write(0, len(objects), order.place(objects[-1])) if objects else None
+    return ResultPage(objects, following, answer.total, answer.failures)
 
 
 def _write(number: int, position: int, place: Sequence[object]) -> str:

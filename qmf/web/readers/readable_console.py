@@ -25,6 +25,7 @@ from qmf.console.aio import (
     Missed,
     Notification,
     ObjectId,
+    OrderKey,
     RemoteObject,
     StillFindingAgents,
     Where,
@@ -136,8 +137,16 @@ class ReadableConsole:
         agent: str | Agent | None = None,
         where: Where | None = None,
         timeout: float | None = None,
+        limit: int | None = None,
+        order: Sequence[OrderKey] = (),
+        in_turn: bool = False,
     ) -> Answers[RemoteObject]:
-        """See `WebConsole`. Only classes that may be read are asked for, so that errors name nothing of others."""
+        """See `WebConsole`. Only classes that may be read are asked for, so that errors name nothing of others.
+
+        Agents don't know what may be read: all objects are asked for, whatever the limit, and those that may be read
+        are counted.
+        """
+        del limit, order, in_turn
         only = self._asked_agent(agent)
         if object_id is not None:
             if object_id.agent_name is not None and only is None:
