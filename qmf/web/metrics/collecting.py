@@ -26,10 +26,12 @@ class Collected:
     Attributes:
         families: with their objects.
         series: how many lines they are at most.
+        left_out: classes that are left out, since they have too many series, with how many.
     """
 
     families: Sequence[FamilyRows]
     series: int
+    left_out: Mapping[str, int] = attrs.field(factory=dict)
 
 
 def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int) -> Collected:
@@ -38,25 +40,29 @@ def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int
     Args:
         classes: the objects.
         patterns: of names of families; empty for all.
-        limit: series at most.
+        limit: series at most. If there are more, the classes with the most series are left out.
 
     Raises:
-        Problem: 503, there are more series; names the classes with the most, and how to choose.
+        Problem: 503, each class has more series; names those with the most, and how to choose.
     """
     chosen = [(item, _choose(item.families, patterns)) for item in classes]
     counts: dict[str, int] = {}
     for item, families in chosen:
         name = f"{item.schema.package}:{item.schema.key.name}"
         counts[name] = counts.get(name, 0) + len(families) * len(item.objects)
-    series = sum(counts.values())
-    if series > limit:
-        raise _too_many(counts, series, limit)
+    series, left_out = sum(counts.values()), dict[str, int]()
+    for name in sorted(counts, key=lambda name: -counts[name]):
+        if series > limit:
+            left_out[name] = counts[name]
+            series -= counts[name]
+    if left_out and not series:
+        raise _too_many(counts, sum(counts.values()), limit)
     found: dict[str, tuple[MetricFamily, list[RowBlock]]] = {}
     owners: dict[str, str] = {}
     for item, families in chosen:
-        if not families:
-            continue
         owner = f"{item.schema.package}:{item.schema.key.name}"
+        if not families or owner in left_out:
+            continue
         rows = list(_rows(item))
         blocks = [RowBlock(rows[at : at + BLOCK]) for at in range(0, len(rows), BLOCK)]
         for family in families:
@@ -64,7 +70,7 @@ def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int
             if owners.setdefault(family.name, owner) == owner:
                 known = found.setdefault(family.name, (family, []))
                 known[1].extend(blocks)
-    return Collected([FamilyRows(family, blocks) for family, blocks in found.values()], series)
+    return Collected([FamilyRows(family, blocks) for family, blocks in found.values()], series, left_out)
 
 
 def _choose(families: Sequence[MetricFamily], patterns: Sequence[str]) -> list[MetricFamily]:

@@ -30,8 +30,9 @@ ClassName = tuple[str, str]
 #: Seconds without a scrape after which the classes are no longer followed.
 IDLE = 600.0
 
-#: Seconds that a scrape waits for the agents of classes that it is the first to want.
-FIRST = 8.0
+#: Seconds that a scrape waits for schemas and agents of classes that it is the first to want: it has those that are
+#: there then, and says how many are not.
+FIRST = 0.8
 
 
 @attrs.frozen
@@ -99,7 +100,11 @@ class ClassPatterns:
 
 
 class FollowedClasses:
-    """The classes that are followed. Belongs to the event loop."""
+    """The classes that are followed. Belongs to the event loop.
+
+    Attributes:
+        collecting: classes that the last scrape lacks: their schema was not there yet, or not all agents had answered.
+    """
 
     def __init__(self, client: WebConsole, patterns: ClassPatterns, interval: float) -> None:
         """Make a set of classes of which none is followed yet.
@@ -109,6 +114,7 @@ class FollowedClasses:
             patterns: no other classes are ever followed.
             interval: seconds between publications of agents.
         """
+        self.collecting = 0
         self._client = client
         self._patterns = patterns
         self._interval = interval
@@ -123,17 +129,19 @@ class FollowedClasses:
             patterns: of the classes.
             own: with what agents and consoles created for themselves.
         """
-        wanted = await self._wanted_classes(patterns)
+        deadline = asyncio.get_running_loop().time() + FIRST
+        wanted = await self._wanted_classes(patterns, deadline)
         leases = [self._followed.lease(name) for name in wanted]
         try:
             # Later scrapes have what comes later.
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(FIRST):
+                async with asyncio.timeout_at(deadline):
                     for followed, _ in leases:
                         await followed.ready.wait()
         finally:
             for _, release in leases:
                 release()
+        self.collecting = len(self._unknown_versions(patterns)) + sum(not item.ready.is_set() for item, _ in leases)
         found: dict[ClassKey, list[RemoteObject]] = {}
         for followed, _ in leases:
             for obj in followed:
@@ -151,31 +159,38 @@ class FollowedClasses:
     def _follow(self, name: ClassName) -> _FollowedClass:
         return _FollowedClass(name, self._client.follow(name[1], package=name[0], interval=self._interval))
 
-    async def _wanted_classes(self, patterns: ClassPatterns) -> list[ClassName]:
+    async def _wanted_classes(self, patterns: ClassPatterns, deadline: float) -> list[ClassName]:
         """The classes that match and have metrics; schemas that are new are learned."""
-        keys = [
-            key
-            for key in self._client.known_classes()
-            if key.kind is Kind.DATA and self._patterns.match(key.package, key.name)
-        ]
-        new = [key for key in keys if key not in self._families and key.hash is not None]
-        if new:
-            await asyncio.gather(*(self._learn(key) for key in new))
+        if new := self._unknown_versions(ClassPatterns(())):
+            await asyncio.gather(*(self._learn(key, deadline) for key in new))
         return list(
             dict.fromkeys(
                 (key.package, key.name)
-                for key in keys
+                for key in self._known_classes()
                 if patterns.match(key.package, key.name) and self._families.get(key, (None, ()))[1]
             )
         )
+
+    def _known_classes(self) -> list[ClassKey]:
+        """Those that may be followed."""
+        known = self._client.known_classes()
+        return [key for key in known if key.kind is Kind.DATA and self._patterns.match(key.package, key.name)]
+
+    def _unknown_versions(self, patterns: ClassPatterns) -> list[ClassKey]:
+        """Of these the versions that match, and whose schemas are not known."""
+        return [
+            key
+            for key in self._known_classes()
+            if key not in self._families and key.hash is not None and patterns.match(key.package, key.name)
+        ]
 
     def _connection(self, id: ObjectId) -> RemoteObject | None:
         followed = self._followed.get((BROKER_PACKAGE, "connection"))
         return None if followed is None else followed.get(id)
 
-    async def _learn(self, key: ClassKey) -> None:
+    async def _learn(self, key: ClassKey, deadline: float) -> None:
         try:
-            async with asyncio.timeout(FIRST):
+            async with asyncio.timeout_at(deadline):
                 schema = await self._client.schema(key)
         except (QmfError, TimeoutError) as error:
             log.info("no metrics of %s yet: %s", key, error)

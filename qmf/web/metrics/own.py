@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, exposition
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
@@ -19,6 +19,8 @@ class OwnMetrics(Collector):
 
     Attributes:
         series: of the last scrape.
+        left_out: classes that were left out of it, since they have too many series, with how many.
+        collecting: classes that it lacks, since their agents had not all answered yet.
         seconds: that its collection took.
     """
 
@@ -34,6 +36,8 @@ class OwnMetrics(Collector):
         self._registry = CollectorRegistry()
         self._registry.register(self)
         self.series = 0
+        self.left_out: Mapping[str, int] = {}
+        self.collecting = 0
         self.seconds = 0.0
 
     def collect(self) -> Iterator[Metric]:
@@ -43,6 +47,13 @@ class OwnMetrics(Collector):
         yield _gauge("qmf_web_connected", "1 while there is a connection to the broker", int(client.connected))
         if self._console is client:
             yield from self._of_server()
+        text = "Classes that this scrape lacks, since their agents have not all answered yet"
+        yield _gauge("qmf_web_scrape_collecting_classes", text, self.collecting)
+        text = "Series of classes that this scrape lacks, since they are more than the limit"
+        left_out = GaugeMetricFamily("qmf_web_scrape_left_out_series", text, labels=["class"])
+        for name, count in self.left_out.items():
+            left_out.add_metric([name], count)
+        yield left_out
         heard = GaugeMetricFamily(
             "qmf_agent_heard_timestamp_seconds",
             "Time of the last message of an agent about itself, by its clock; absent when it is gone",

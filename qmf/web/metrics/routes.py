@@ -122,6 +122,7 @@ class _Metrics:
             objects = await self.followed.objects(classes, own=own_objects)
             found = collect(objects, families, self._services.options.metrics.limit)
             own.series, own.seconds = found.series, time.perf_counter() - begin
+            own.left_out, own.collecting = found.left_out, self.followed.collecting
             parts = _parts(found, own, openmetrics=openmetrics)
             return [part async for part in (_compress(parts) if packed else parts)]
 

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
+from support.scripted_agent import WIDGET
 from support.shelf import store_agent
 from support.web import called, memory_application, web_options
 
@@ -22,6 +23,7 @@ from qmf.messaging import Connection
 from qmf.schema import parse_schema
 from qmf.testing import FakeAgent
 from qmf.web import create_application
+from qmf.web.metrics import followed_classes, routes
 from qmf.web.options import MetricsOptions
 
 OPENMETRICS = {"accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
@@ -205,6 +207,37 @@ async def test_more_series_than_the_limit_are_refused() -> None:
         assert found["detail"].startswith("60 series are more than the limit of 20: org.example.store:shelf 60.")
         assert "--metrics-limit" in found["detail"]
         assert (await http.get("/metrics?family=*_sold_*")).status_code == 200
+
+
+async def test_classes_with_the_most_series_are_left_out() -> None:
+    exchange = MemoryExchange()
+    options = web_options(metrics=MetricsOptions(limit=20))
+    widgets = FakeAgent(exchange, WIDGET, name="example.org:widgets:1")
+    async with store_agent(exchange, shelves=5), widgets, called(memory_application(exchange, options)) as http:
+        widgets.add("widget", name="w")
+        found = samples(await http.get("/metrics"))
+        names = {name for name, _ in found}
+        assert "org_example_widgets_widget_turns_total" in names
+        assert not [name for name in names if name.startswith("org_example_store")]
+        text = (await http.get("/metrics")).text
+        assert 'qmf_web_scrape_left_out_series{class="org.example.store:shelf"} 60.0' in text
+
+
+async def test_the_first_scrape_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_classes, "FIRST", 0.0)
+    monkeypatch.setattr(routes, "_MAX_AGE", 0.0)
+    exchange = MemoryExchange()
+    async with store_agent(exchange), called(memory_application(exchange)) as http:
+
+        async def lacks() -> float:
+            text = (await http.get("/metrics")).text
+            (line,) = re.findall("^qmf_web_scrape_collecting_classes (.*)$", text, re.MULTILINE)
+            return float(line)
+
+        assert await lacks() > 0
+        while await lacks():
+            pass
+        assert "org_example_store_shelf" in (await http.get("/metrics")).text
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
