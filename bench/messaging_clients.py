@@ -405,10 +405,10 @@ class Cpp:
     url: str
     name = "C++ programs"
 
-    def send(self, node: str, size: int, count: int, *, sync: bool) -> float:
+    def send(self, node: str, size: int, count: int, *, sync: bool, capacity: int = 1000) -> float:
         """Send messages; until all are accepted."""
-        capacity = "1" if sync else "1000"
-        return self._run("qpid-send", node, count, "--content-size", str(size), "--capacity", capacity)
+        most = "1" if sync else str(capacity)
+        return self._run("qpid-send", node, count, "--content-size", str(size), "--capacity", most)
 
     def receive(self, node: str, size: int, count: int, capacity: int, *, browse: bool = False) -> float:
         """Receive and acknowledge messages, or only read them."""

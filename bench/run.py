@@ -65,6 +65,7 @@ PROGRAMS = (
     Program("messaging_send", ("--rounds", "1")),
     Program("messaging_receive", ("--rounds", "1")),
     Program("messaging_requests", ("--rounds", "1")),
+    Program("messaging_turns", ("--rounds", "1")),
     Program("messaging_transactions", ("--rounds", "1")),
     Program("messaging_memory", ("--messages", "20000")),
     Program("scale", ("--factor", "0.05")),
