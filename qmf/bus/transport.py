@@ -193,6 +193,10 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if self._last or self._backlog_full:
             self._end_turn()
 
+    def write_meanwhile(self) -> None:
+        """As `write_now`, also while events are handled of which more are to come: the peer works at the same time."""
+        self._flush()
+
     def call_last(self, callback: Callable[[], object]) -> None:
         """Call something after the events that came together were handled, and what they caused was written.
 

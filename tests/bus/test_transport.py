@@ -138,6 +138,21 @@ async def test_what_an_action_sends_is_written_at_once_and_others_are_told_last(
     assert peer.socket.writes == [21]
 
 
+async def test_output_is_written_while_more_events_are_handled() -> None:
+    peer = _Peer(None)
+    await _turn()
+    peer.socket.writes.clear()
+
+    def action() -> None:
+        peer.act(3)
+        peer.transport.write_meanwhile()
+        assert peer.socket.writes == [3]
+        peer.act(1)
+
+    peer.transport.perform(action)
+    assert peer.socket.writes == [3, 1]
+
+
 async def test_an_action_writes_what_was_left_for_the_end_of_the_turn() -> None:
     pending = PendingWrites()
     peer = _Peer(pending)

@@ -162,13 +162,26 @@ class PullingLink(RememberingIncomingLink):
     def _publish_all(self, messages: Sequence[Message], tags: Sequence[int | None], node: Node | None) -> None:
         """See `IncomingLink`. Where a queue may have no room, one by one: nothing overtakes what is returned."""
         if len(messages) <= 1 or self._has_room(messages, node):
-            super()._publish_all(messages, tags, node)
+            self._publish_in_parts(messages, tags, node)
             return
         for place, message in enumerate(messages):
             if self._returning:
                 self._return(tags[place:])
                 return
             super()._publish_all([message], tags[place : place + 1], node)
+
+    def _publish_in_parts(self, messages: Sequence[Message], tags: Sequence[int | None], node: Node | None) -> None:
+        """Publish messages that have room, those that are not stored in parts: the peer sends while the next is done.
+
+        What is stored is one unit. It has no outcome, and gives no credit, before it is on the disk.
+        """
+        part = max(self._window // 2, 1)  # after which there is credit
+        if len(messages) <= part or (messages[0].durable and self._registry.recorder is not None):
+            super()._publish_all(messages, tags, node)
+            return
+        for start in range(0, len(messages), part):
+            super()._publish_all(messages[start : start + part], tags[start : start + part], node)
+            self._transport.write_meanwhile()
 
     def _has_room(self, messages: Sequence[Message], node: Node | None) -> bool:
         """True if the queues of the first message would take as many, as large as the largest of them."""

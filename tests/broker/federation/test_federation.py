@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import trustme
@@ -13,16 +13,24 @@ from broker.federation.federated import IN, OUT, FederatedBroker, pair, receive,
 from broker.operations.rules import Rules, refusing
 from support.waiting import until
 
+from qmf.broker.federation import incoming
 from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.nodes.recorder import OnStored
+from qmf.broker.nodes.router import Node
 from qmf.broker.operations.peers import FederationError
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
+from qmf.broker.operations.publisher import Publisher
 from qmf.broker.store.store import Store
 from qmf.broker.store.unit import Unit
-from qmf.bus.engine.events import MessageTooLarge
+from qmf.bus.engine.events import DeliveryBatch, MessageTooLarge
+from qmf.bus.engine.link import Link
+from qmf.bus.transport import AmqpTransport
+from qmf.codec import Message as AmqpMessage
+from qmf.codec import Section, encode_message
 
 UP, WAITING, FAILED = PeerLinkState.OPERATIONAL, PeerLinkState.WAITING, PeerLinkState.FAILED
 
@@ -408,3 +416,26 @@ async def test_a_link_logs_in_through_tls(tmp_path: Path, monkeypatch: pytest.Mo
         here.link(OUT, "here", "there", name="plain", domain="plain")
         assert "TLS" in (await here.state(WAITING, "plain")).reason
         await until(lambda: there.depth("there") == 1, "the message arrives")
+
+
+@pytest.mark.parametrize("durable", [False, True])
+async def test_messages_that_need_no_disk_are_published_in_parts_with_credit_in_between(
+    durable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(incoming, "CREDIT_WINDOW", 8)
+    seen: list[object] = []
+    publish_all = Publisher.publish_all
+
+    def publish(publisher: Publisher, node: Node, messages: Sequence[Message]) -> object:
+        seen.append(len(messages))
+        return publish_all(publisher, node, messages)
+
+    monkeypatch.setattr(Publisher, "publish_all", publish)
+    monkeypatch.setattr(AmqpTransport, "write_meanwhile", lambda _: seen.append("write"))
+    async with pair(data_dir=tmp_path) as (here, _):
+        here.link(IN, "there", "here")
+        link = await here.state(UP)
+        data = encode_message(AmqpMessage(section=Section.DATA, body=b"x", durable=durable))
+        link.on_deliveries(DeliveryBatch(cast(Link, None), [(None, data)] * 10))
+        assert seen == ([10] if durable else [4, "write", 4, "write", 2, "write"])
+        assert here.depth("here") == 10
