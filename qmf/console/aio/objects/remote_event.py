@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from qmf.console.aio.agents import Agent
-from qmf.console.aio.objects.values import convert_value
+from qmf.console.aio.objects.values import PLAIN_TYPES, convert_value
 from qmf.protocol import ObjectId
 from qmf.protocol.objects import as_dict
 from qmf.schema import ClassKey, EventSchema, QmfType, Severity
@@ -26,7 +26,10 @@ class EventArguments(Mapping[str, object]):
     def __getitem__(self, name: str) -> object:
         value = self._values[name]
         kind = self._types.get(name)
-        return value if kind is None else convert_value(kind, value, self._agent)
+        # Mostly a value is what it should be: the call takes longer than this.
+        if kind is None or value.__class__ is PLAIN_TYPES.get(kind.base):
+            return value
+        return convert_value(kind, value, self._agent)
 
     def __contains__(self, name: object) -> bool:
         return name in self._values

@@ -11,8 +11,8 @@ from qmf.errors import ConstraintError, NotFoundError, ProtocolError
 from qmf.protocol import BROKER, ObjectId, from_wire, to_wire
 from qmf.schema import TYPES, Access, Argument, ClassSchema, Method, Property, QmfType, Style, check_value
 
-#: The Python type that received values of a base type usually have; values of this type need no conversion.
-_PLAIN: Mapping[str, type] = {
+#: The Python type that received values of a base type usually have: `convert_value` returns values of it as they are.
+PLAIN_TYPES: Mapping[str, type] = {
     **{kind.base: int for kind in TYPES.values() if kind.is_integer},
     **{"sstr": str, "lstr": str, "bool": bool, "double": float, "uuid": UUID},
 }
@@ -20,7 +20,7 @@ _PLAIN: Mapping[str, type] = {
 
 def plain_type(kind: QmfType) -> type | None:
     """The Python type of received values that need no conversion; None when all of them do."""
-    return _PLAIN.get(kind.base)
+    return PLAIN_TYPES.get(kind.base)
 
 
 def schema_name(name: str) -> str:
@@ -33,7 +33,7 @@ def convert_value(kind: QmfType, value: object, agent: str) -> object:
 
     A value that doesn't fit the type is returned unchanged: an agent's mistake must not hide it.
     """
-    if value is None or value.__class__ is _PLAIN.get(kind.base):
+    if value is None or value.__class__ is PLAIN_TYPES.get(kind.base):
         return value
     try:
         result = from_wire(kind, value)
