@@ -363,6 +363,10 @@ class Contents:
             self._expire(entry)
         return expired
 
+    def data_to_send(self, message: Message) -> bytes:
+        """See `Message.data_to_send`."""
+        return message.data_to_send(self._clock())
+
     def oldest(self) -> Entry | None:
         """The entry to give up first where there is no room for a new one, or None. It may be acquired."""
         oldest = self.order.oldest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,3 +121,21 @@ def test_a_message_that_may_have_been_delivered_counts_one_delivery(header: byte
     assert after.after_failure().delivery_count == 2
     assert after.durable == read_message(after.data, 0.0).durable == before.durable
     assert after.data.endswith(body)
+
+
+@given(messages(), st.floats(0, 2**33))
+def test_what_is_sent_later_has_what_is_left_of_the_time_to_live(data: bytes, waited: float) -> None:
+    message = read_message(data, 100.0)
+    sent, before = decode_message(message.data_to_send(100.0 + waited)), decode_message(data)
+    if before.ttl is None or waited < 0.009:
+        assert message.data_to_send(100.0 + waited) == data
+    else:
+        assert sent.ttl is not None
+        assert abs(sent.ttl - max(0.001, before.ttl - waited)) <= 0.01
+    assert attrs.evolve(sent, ttl=None) == attrs.evolve(before, ttl=None)
+
+
+def test_failed_deliveries_and_the_time_to_live_are_both_in_the_header() -> None:
+    message = read_message(encode_message(CodecMessage(ttl=5.0, section=Section.DATA, body=b"body")), 100.0)
+    failed = read_message(message.after_failure().data_to_send(102.0), 102.0)
+    assert (failed.delivery_count, failed.expires_at) == (1, 105.0)

@@ -101,7 +101,7 @@ class OutgoingLink:
 
     def deliver(self, entry: Entry) -> None:
         """See `Consumer`."""
-        self._send(entry, entry.message.data)
+        self._send(entry, self._contents.data_to_send(entry.message))
 
     def _send(self, entry: Entry, data: bytes) -> None:
         """Send an entry, with data that may have changed."""
@@ -125,7 +125,7 @@ class OutgoingLink:
             message = entry.message
             if message.message_format:
                 return self._deliver_singly(entries)
-            messages.append(message.data)
+            messages.append(message.data if message.expires_at is None else self._contents.data_to_send(message))
         return self._send_all(entries, messages)
 
     def _send_all(self, entries: Sequence[Entry], messages: list[bytes]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from broker.raw_clients import TOPIC, TOPIC_FILTER, Client, connect
 from broker.visible_broker import VisibleBroker
@@ -16,6 +18,8 @@ from qmf.broker.protocols.amqp.outgoing import OutgoingLink
 from qmf.bus import AmqpBus, Binding
 from qmf.bus.engine.events import Delivery, LinkAttached
 from qmf.bus.engine.values import Terminus
+from qmf.messaging import aio
+from qmf.messaging.message import Message
 
 
 class AttachedLinks(BrokerObserver):
@@ -92,3 +96,23 @@ async def test_a_receiver_that_never_settles_gets_no_more_than_the_limit(monkeyp
         assert texts[50:] == [str(number) for number in range(90, 100)]
         client.writer.close()
         await bus.close()
+
+
+async def test_a_message_that_has_waited_comes_with_what_is_left_of_its_time_to_live() -> None:
+    async with Broker(port=0, queues=["jobs"]) as broker, aio.Connection(broker.url) as connection:
+        session = await connection.session()
+        sender = await session.sender("jobs")
+        loop = asyncio.get_running_loop()
+        for _ in range(3):
+            await sender.send(Message("x", ttl=60))
+        began = loop.time()
+        await until(lambda: loop.time() > began + 0.05, "some of the time to live")
+        receiver = await session.receiver("jobs", capacity=10)
+        for _ in range(3):
+            found = (await receiver.fetch(timeout=30)).ttl
+            assert found is not None
+            assert found < 59.96
+        await sender.send(Message("x", ttl=60))
+        found = (await receiver.fetch(timeout=30)).ttl
+        assert found is not None
+        assert found > 30
