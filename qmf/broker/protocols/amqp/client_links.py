@@ -202,6 +202,20 @@ class ClientLinks:
         log.info("refused link %r of %s: %s", link.name, self._client, description)
         self._transport.engine.links.refuse(link, condition, description)
 
+    def on_ended(self, link: Link, *, closed: bool) -> None:
+        """The client ends a link, or suspends it: it is answered when the disk has the end of what ends with it.
+
+        Args:
+            link: which.
+            closed: it has ended it.
+        """
+        with answer_when_stored(self._registry.recorder, self._transport, self._on_end_not_stored):
+            self.on_detached(link, closed=closed)
+
+    def _on_end_not_stored(self, error: NotStored) -> None:
+        """What has ended with a link is on the disk still: it will be there again after a restart."""
+        self._client.close(f"cannot store: {error.reason}")
+
     def on_detached(self, link: Link, *, closed: bool, revoked: bool = False) -> None:
         """A link is gone: delete what was created for it or, when it may be resumed, keep it (not `closed`).
 

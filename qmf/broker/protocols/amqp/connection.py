@@ -175,7 +175,7 @@ class ServerConnection:
             case LinkRequested():
                 self._links.on_requested(event.link)
             case LinkDetached():
-                self._links.on_detached(event.link, closed=event.closed)
+                self._links.on_ended(event.link, closed=event.closed)
             case PeerSessionEnded():
                 self._links.on_session_ended(event.session_id)
             case ConnectionOpened():
