@@ -17,7 +17,7 @@ from qmf.messaging.message import Message
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 #: How often one is killed.
-KILLS = int(os.environ.get("QMF_SOAK_KILLS", "20"))
+KILLS = int(os.environ.get("QMF_SOAK_KILLS", "10"))
 BATCH = 100
 
 
