@@ -128,9 +128,10 @@ async def test_a_link_that_is_deleted_does_not_wait_for_ever(tmp_path: Path, mon
         await send(made.here, "p", "one", durable=True)
         await until(lambda: slow.waiting, "it is being stored")
         made.delete()
-        await link.close()
+        await until(lambda: doubts.found, "it is not waited for any more")
         assert [count for _, count, _ in doubts.found] == [1]
         slow.let_go()
+        await link.close()
 
 
 async def test_what_a_link_has_at_an_exchange_is_deleted_with_it_and_not_in_doubt(tmp_path: Path) -> None:
