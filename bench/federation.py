@@ -25,6 +25,7 @@ from collections import defaultdict
 
 from broker_peers import OURS, QPIDD
 from federation_peers import ARRIVED, KEPT, RABBITMQ, TIMEOUT, FederatedPair, pairs
+from federation_table import Row, print_rows
 from figures import Figure, note, parser, report
 
 from qmf.messaging import Message, Session
@@ -40,6 +41,19 @@ _QUEUES = {_ROUTE: "route", _DURABLE: "durable", _EXACTLY: "exactly"}
 _CLOCK, _PROCESSOR = "by the clock", "by processor time of both brokers"
 _HOP, _MEMORY = "a hop", "memory of a message that has arrived"
 _RATE = "messages/s"
+
+_ROWS = (
+    Row("messages in a second of processor time of both brokers (of {messages:,})", [f"{_ROUTE}, {_PROCESSOR}"]),
+    Row("messages in a second by the clock", [f"{_ROUTE}, {_CLOCK}"]),
+    Row(
+        "durable messages in a second of processor time of both brokers, at least once (of {durable:,})",
+        [f"{_DURABLE}, {_PROCESSOR}"],
+    ),
+    Row("durable messages in a second by the clock", [f"{_DURABLE}, {_CLOCK}"]),
+    Row("the same, exactly once: processor time; clock", [f"{_EXACTLY}, {_PROCESSOR}", f"{_EXACTLY}, {_CLOCK}"]),
+    Row("a hop, beyond the way over one broker", [_HOP], " ms", 2),
+    Row("memory of a message that has arrived", [_MEMORY], " B", 0),
+)
 
 #: What was measured of one kind of brokers, in each round.
 Found = dict[str, list[float]]
@@ -106,11 +120,12 @@ def main() -> None:
             with start() as pair:
                 measure(pair, arguments, found.setdefault(pair.name, defaultdict(list)))
                 note(f"{pair.name}: { {name: round(values[-1], 3) for name, values in found[pair.name].items()} }")
-    report(_figures(found), arguments.json)
-
-
-def _figures(found: dict[str, Found]) -> list[Figure]:
     values = {kind: {name: statistics.median(each) for name, each in of.items()} for kind, of in found.items()}
+    report(_figures(values), arguments.json)
+    print_rows(_ROWS, values, vars(arguments))
+
+
+def _figures(values: dict[str, dict[str, float]]) -> list[Figure]:
     ours = values[OURS]
     figures = []
     for kind in (_ROUTE, _DURABLE):

@@ -25,6 +25,7 @@ from contextlib import ExitStack
 from broker_peers import OURS, QPIDD
 from cut_proxy import CutProxy
 from federation_peers import RABBITMQ, FederatedPair, pairs
+from federation_table import Row, print_rows
 from figures import Figure, note, parser, report
 
 #: The names of what is measured of each kind, and their units.
@@ -39,6 +40,26 @@ UNITS = {
 }
 #: The most that is wanted of ours: a wait between two attempts, and memory that stays about the same.
 LIMITS = {"backlog, until the first hundredth": 6.0, "memory kept by the further cuts": 16.0}
+
+_ROWS = (
+    Row("memory of an idle link with a route, of both brokers, one of {links:,}", ["memory of a link"], " kB", 0),
+    Row("processor for {links:,} idle links, both brokers, with management each 10 s", ["idle links"], " %", 1),
+    Row(
+        "{messages:,} messages that came during a cut of ten seconds or more: until the first hundredth of them has"
+        " arrived",
+        ["backlog, until the first hundredth"],
+        " s",
+        1,
+    ),
+    Row("messages in a second by the clock from then on", ["backlog, from then on"]),
+    Row("processor time for these, both brokers", ["backlog, processor time"], " s", 1),
+    Row(
+        "memory that both brokers keep after that; and after further such cuts, in addition",
+        ["memory kept after the first cut", "memory kept by the further cuts"],
+        " MB",
+        0,
+    ),
+)
 
 
 def measure_idle(pair: FederatedPair, count: int, seconds: float) -> dict[str, float]:
@@ -123,6 +144,7 @@ def main() -> None:
     arguments = options.parse_args()
     found = measure(arguments)
     report(figures_of(found, [QPIDD, RABBITMQ]), arguments.json)
+    print_rows(_ROWS, found, vars(arguments))
 
 
 if __name__ == "__main__":
