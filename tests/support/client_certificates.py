@@ -35,6 +35,14 @@ REFUSED: Mapping[tuple[str, ...], str] = {
 }
 
 
+#: And what their clients are told: the alert of TLS, as OpenSSL and Java name it.
+ALERTS: Mapping[tuple[str, ...], str] = {
+    (): "alert:? certificate.required",
+    ("mallory.pem",): "alert:? unknown.ca",
+    ("eve.pem",): "alert:? certificate.revoked",
+}
+
+
 class Authority:
     """An authority with files in a folder: NAME.pem has certificate and key, NAME.p12 both for Java."""
 

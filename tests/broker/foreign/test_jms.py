@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.client_certificates import PASSWORD, REFUSED, Authority, certified_broker, java_stores
+from support.client_certificates import ALERTS, PASSWORD, REFUSED, Authority, certified_broker, java_stores
 from support.foreign import ForeignProgram, required
 from support.proxy import Proxy
 
@@ -398,5 +398,5 @@ def test_certificates(jms: ForeignProgram, tmp_path: Path, caplog: pytest.LogCap
         for certificate, reason in REFUSED.items():
             name = certificate[0].removesuffix(".pem") if certificate else ""
             (told,) = jms("refused", secure(broker, authority, name), "", "")
-            assert re.match(r"J\w+Exception: ", told), told
+            assert re.match(rf"JMS\w*Exception: .*{ALERTS[certificate]}", told), told
             assert re.search(reason, caplog.text)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.client_certificates import REFUSED, certified_broker
+from support.client_certificates import ALERTS, REFUSED, certified_broker
 from support.foreign import ForeignProgram, required
 from support.proxy import Proxy
 
@@ -118,6 +118,6 @@ def test_certificates(proton: ForeignProgram, tmp_path: Path, caplog: pytest.Log
 
         assert send("bob.pem") == ["accepted"]
         for certificate, reason in REFUSED.items():
-            with pytest.raises(AssertionError, match="framing-error: SSL Failure"):
+            with pytest.raises(AssertionError, match=f"framing-error: SSL Failure: .*{ALERTS[certificate]}"):
                 send(*certificate)
             assert re.search(reason, caplog.text)

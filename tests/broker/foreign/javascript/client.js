@@ -48,6 +48,7 @@ async function awaited(emitter, event, errors = []) {
   const failures = errors.map(async (name) => {
     const [context] = await once(emitter, name, { signal: ending.signal });
     const error = (context.sender || context.receiver || context.connection || {}).error || context.error;
+    if (error && !error.condition) throw error; // one of the socket
     throw new Error(error ? `${error.condition}: ${error.description}` : name);
   });
   failures.forEach((failure) => failure.catch(() => {}));
