@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -173,6 +174,23 @@ def test_a_report_is_the_same_in_both_places(shop: Shop, spark: SparkSession) ->
 
     expected = report(HERE)
     assert report(SparkRunner(spark, task_rows=10)) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_spark")
+def test_the_page_of_a_report_is_the_same_in_both_places(
+    shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qmf.pipeline.commands.report.time", SimpleNamespace(time_ns=lambda: 10**18))
+    pages: dict[str, str] = {}
+    for master, place in ([], "in this process"), (["--master", "local[2]"], "on Spark at local[2]"):
+        output = tmp_path / f"report-{len(pages)}.html"
+        own = ["--for", "1h", "--own", "--output", str(output), *master]
+        assert main(["report", "--lake", shop.root, *own]) == 0
+        assert capsys.readouterr().err.splitlines()[0] == f"qmf-pipeline: report runs {place}"
+        pages[place] = output.read_text()
+    assert "till" in pages["in this process"]
+    assert pages["in this process"] == pages["on Spark at local[2]"]
 
 
 @pytest.mark.slow
