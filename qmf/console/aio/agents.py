@@ -30,6 +30,7 @@ time is an argument. `AgentTracker` gives it one.
 
 from __future__ import annotations
 
+import collections
 import enum
 from collections.abc import Iterator
 
@@ -244,7 +245,8 @@ class AgentRegistry:
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._broker: str | None = None
-        self._departed: dict[str, float] = {}
+        # Ordered: a plain dict looks for its oldest key past all that were removed.
+        self._departed: collections.OrderedDict[str, float] = collections.OrderedDict()
 
     def __iter__(self) -> Iterator[Agent]:
         return iter([entry.agent for entry in self._entries.values()])

@@ -6,6 +6,7 @@ restarted.
 
 from __future__ import annotations
 
+import collections
 import time
 from collections.abc import Iterable
 
@@ -38,7 +39,8 @@ class LostObjects:
 
     def __init__(self, most: int = MAX_LOST) -> None:
         self._max_lost = most
-        self._lost: dict[tuple[str, str], LostObject] = {}
+        # Ordered: a plain dict looks for its oldest key past all that were removed.
+        self._lost: collections.OrderedDict[tuple[str, str], LostObject] = collections.OrderedDict()
         self._names: dict[str, dict[str, None]] = {}
 
     def __len__(self) -> int:

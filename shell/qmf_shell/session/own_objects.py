@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Collection, Mapping, Sequence
 
 from qmf.views import internal
@@ -52,8 +53,8 @@ class OwnObjectTracker:
     """Tells whether published objects are own ones; for sessions it remembers the connections that were published."""
 
     def __init__(self) -> None:
-        # Oldest first; only keys are used.
-        self._connections: dict[ObjectKey, None] = {}
+        # Oldest first; only keys are used. A plain dict looks for its oldest key past all that were removed.
+        self._connections: collections.OrderedDict[ObjectKey, None] = collections.OrderedDict()
 
     def notice(self, key: ObjectKey, name: ClassName, values: Values) -> bool:
         """True if an object that was published is an own one."""
@@ -63,5 +64,5 @@ class OwnObjectTracker:
         if own and name == CONNECTION:
             self._connections[key] = None
             if len(self._connections) > _REMEMBERED:
-                del self._connections[next(iter(self._connections))]
+                self._connections.popitem(last=False)
         return own
