@@ -1,9 +1,9 @@
 """How soon are the first rows there, with 100,000 objects of one agent, and with 10,000 agents?
 
-Each row is a question of a user: a list of the shell, sorted or not; a page of REST; a scrape of `/metrics`; a page of
-the web console; a live screen. What is measured is the time by the clock until its first rows are there, and the
-processor time of all who take part: shell or server, broker and agents. Programs run already, but where "one
-shot" is said; a server is new for each of its rows, so that nobody has asked before.
+Each row is a question of a user: a list of the shell, sorted or not; a live screen; a page of REST; a scrape of
+`/metrics`. What is measured is the time by the clock until its first rows are there, and the processor time of all who
+take part: shell or server, broker and agents. Programs run already, but where "one shot" is said; a server is new for
+each of its rows, so that nobody has asked before.
 
     python bench/first_rows.py [--objects N] [--agents N] [--only WORD] [--json FILE]
 """
@@ -125,9 +125,9 @@ def one_shot(url: str, line: str, row: str) -> Answer:
     return Answer(took, usage.ru_utime + usage.ru_stime)
 
 
-def web(url: str, path: str, *, pages: bool = False) -> Answer:
+def web(url: str, path: str) -> Answer:
     """The first request to a new server."""
-    with program(sys.executable, str(_HERE / "web_process.py"), url, *(["--pages"] if pages else [])) as server:
+    with program(sys.executable, str(_HERE / "web_process.py"), url) as server:
         address = server.line()
         with httpx.Client(base_url=address, timeout=WAIT_LIMIT) as client:
             client.get("/api/v1/openapi.json")
@@ -153,17 +153,17 @@ def measure(name: str, ask: Callable[[], Answer], parts: list[Program]) -> list[
     ]
 
 
-def object_rows(url: str, session: ShellSession) -> dict[str, Callable[[], Answer]]:
+def object_rows(url: str, session: ShellSession, count: int) -> dict[str, Callable[[], Answer]]:
     """The questions about many objects of one agent."""
     row = r"queue-\d+"
     lines = {
         "list limit 10": f"list {_CLASS} limit 10",
         "list sorted limit 10": f"list {_CLASS} sort msgDepth desc limit 10",
-        "list where limit 10": f"list {_CLASS} where msgTotalEnqueues > 1000 limit 10",
+        "list where limit 10": f"list {_CLASS} where msgTotalEnqueues > {count // 2} limit 10",
         "list": f"list {_CLASS}",
         "list --json": f"list {_CLASS} --json",
-        "top": f"top {_CLASS} -n 1",
-        "find": "find queue-77777",
+        "top": f"top -c 1 {_CLASS} by msgTotalEnqueues",
+        "find": f"find queue-{count - 1}",
     }
     asked: dict[str, Callable[[], Answer]] = {
         f"shell, {name}": functools.partial(session.first, line, row)
@@ -177,8 +177,6 @@ def object_rows(url: str, session: ShellSession) -> dict[str, Callable[[], Answe
         "REST, first page, sorted": functools.partial(web, url, f"{query}&sort=-msgDepth"),
         "/metrics": functools.partial(web, url, "/metrics"),
         "/metrics of the class": functools.partial(web, url, "/metrics?class=queue"),
-        "web page of the class": functools.partial(web, url, "/objects/org.apache.qpid.broker/queue", pages=True),
-        "web page of queues": functools.partial(web, url, "/queues", pages=True),
     }
     return asked
 
@@ -190,7 +188,6 @@ def agent_rows(url: str, session: ShellSession) -> dict[str, Callable[[], Answer
         "shell, list broker limit 10": functools.partial(session.first, "list broker limit 10", r"amqp|\d"),
         "REST, agents": functools.partial(web, url, "/api/v1/agents"),
         "REST, first page of a class": functools.partial(web, url, "/api/v1/objects?class=broker&limit=50"),
-        "web page of agents": functools.partial(web, url, "/agents", pages=True),
     }
 
 
@@ -214,7 +211,7 @@ def main() -> int:
             url, broker = stack.enter_context(own_broker())
             agent = stack.enter_context(own_agent(url, chosen.objects))
             session = stack.enter_context(shell_session(url))
-            for name, ask in object_rows(url, session).items():
+            for name, ask in object_rows(url, session, chosen.objects).items():
                 if chosen.only in name:
                     figures += measure(f"{name}, {chosen.objects:,} objects", ask, [broker, agent])
     with contextlib.ExitStack() as stack:

@@ -69,6 +69,7 @@ PROGRAMS = (
     Program("messaging_transactions", ("--rounds", "1")),
     Program("messaging_memory", ("--messages", "20000")),
     Program("scale", ("--factor", "0.05")),
+    Program("first_rows", ("--objects", "2000", "--agents", "20")),
     Program("follow_delay", ("--consoles", "10", "--objects", "100", "--seconds", "3")),
     Program("accessors"),
     Program("agent_publish", ("--objects", "1000")),

@@ -109,8 +109,11 @@ class Management:
             cursor, limit, order: as of `ResultPages.page`.
             timeout: seconds to wait for each agent; None for the server's.
         """
-        # Other agents send everything, which is worth keeping then.
-        ours = all(agent.supports_subscriptions for agent in self.client.agents)
+        # Other agents send everything, which is worth keeping; so does a console that shows what a caller may read.
+        ours = self.client is self.services.client
+        ours = ours and all(agent.supports_subscriptions for agent in self.client.agents)
+        if ours and cursor is None and order.fields and not self._known_schemas(chosen):
+            await self.client.objects(**arguments, timeout=timeout, limit=1)  # for its schema
         keys = order.of_agents(self._known_schemas(chosen)) if ours else None
 
         async def ask() -> Answers[RemoteObject]:

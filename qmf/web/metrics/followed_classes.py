@@ -32,7 +32,7 @@ IDLE = 600.0
 
 #: Seconds that a scrape waits for schemas and agents of classes that it is the first to want: it has those that are
 #: there then, and says how many are not.
-FIRST = 0.8
+FIRST = 0.6
 
 
 @attrs.frozen
