@@ -62,12 +62,12 @@ class PushingLink(SendingEnd):
             message = entry.message
             if message.message_format:
                 return self._deliver_singly(entries)
-            data = message.data
             try:
+                data = message.data if message.expires_at is None else self._contents.data_to_send(message)
                 if (start := place_for_annotations(data)) >= 0:  # most messages come from no other broker
                     data = data[:start] + section + data[start:]
                 else:
-                    data = self._prepare(message)
+                    data = self._with_trace(data)
             except DecodeError as error:
                 unsent.append((place, entry, str(error)))
                 continue
@@ -82,9 +82,11 @@ class PushingLink(SendingEnd):
 
     def _prepare(self, message: Message) -> bytes:
         """See `SendingEnd`."""
-        data = message.data
-        if message.message_format and message.opaque:
-            return data
+        data = self._contents.data_to_send(message)
+        return data if message.message_format and message.opaque else self._with_trace(data)
+
+    def _with_trace(self, data: bytes) -> bytes:
+        """See `_prepare`."""
         if reason := self._trace.refusal(data):
             raise DecodeError(reason)
         return add_to_trace(data, self._trace.added)

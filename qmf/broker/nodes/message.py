@@ -18,6 +18,7 @@ from qmf.broker.nodes.delivery_times import InvalidAnnotation, delivery_time
 from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, add_value, merge_annotations
 from qmf.broker.nodes.traces import add_to_trace, end_of_trace
 from qmf.codec import amqp10
+from qmf.codec.errors import EncodeError
 from qmf.codec.message import DEFAULT_PRIORITY, decode_message
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.type_codes import AMQP10, AMQP10_BY_NAME
@@ -140,14 +141,9 @@ class Message:
 
         Who receives a call knows by it until when its caller waits.
         """
-        data = self.data
         if self.expires_at is None or self.opaque:
-            return data
-        end = _end_of_header(data)
-        left = max(1, math.ceil((self.expires_at - now) * 1000))
-        if _ttl_in_header(data[:end]) - left < _UNNOTICED:
-            return data
-        return _header_with_ttl(data[:end], left) + data[end:]
+            return self.data
+        return with_time_left(self.data, self.expires_at - now)
 
     def after_failure(self) -> Message:
         """The same message with one more failed delivery in its header."""
@@ -182,6 +178,23 @@ class Message:
 @attrs.frozen(kw_only=True)
 class OpaqueFields(AmqpMessage):
     """Stands for the fields of a message of a format that the broker cannot read; it counts the failed deliveries."""
+
+
+def with_time_left(data: bytes, left: float) -> bytes:
+    """A message with what is left of its time to live; one that has none, or whose header is malformed, as it is.
+
+    Args:
+        data: the encoded message.
+        left: in seconds; nothing less than a millisecond is sent.
+    """
+    end = _end_of_header(data)
+    milliseconds = max(1, math.ceil(left * 1000))
+    try:
+        if _ttl_in_header(data[:end]) - milliseconds < _UNNOTICED:
+            return data
+        return _header_with_ttl(data[:end], milliseconds) + data[end:]
+    except (DecodeError, EncodeError):  # routing does not read all fields, and nobody else minded
+        return data
 
 
 def _int(value: object) -> int:

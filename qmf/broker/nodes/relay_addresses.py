@@ -19,8 +19,10 @@ from qmf.codec.types import Int64, Symbol
 from qmf.errors import DecodeError
 
 #: Message annotations of a message that waits in a transmission queue: its address, the user who sent it (empty for one
-#: who has not logged in), and the time until which it may wait, in milliseconds since 1970.
+#: who has not logged in), the time until which it may wait, in milliseconds since 1970, and when its time to live ends.
 RELAY_TO, RELAY_USER, RELAY_UNTIL = "x-opt-relay-to", "x-opt-relay-user", "x-opt-relay-until"
+RELAY_EXPIRES = "x-opt-relay-expires"
+_WAITING = (RELAY_TO, RELAY_USER, RELAY_UNTIL, RELAY_EXPIRES)
 
 #: And of a dead letter: why it was not forwarded, and when that was given up, in milliseconds since 1970.
 RELAY_REASON, RELAY_ENDED = "x-opt-relay-reason", "x-opt-relay-ended"
@@ -89,13 +91,18 @@ class RelayAddress(Exchange):
         """See `Exchange`: the message with its address, its user, and the time until which it waits."""
         now = time.time()
         until = now + self.route_of_domain.timeout
+        expires: Int64 | None = None
         if message.expires_at is not None:
-            until = min(until, now + message.expires_at - self._clock())
-        values = {
+            end = now + message.expires_at - self._clock()
+            until = min(until, end)
+            expires = Int64(round(end * 1000))
+        values: dict[Symbol, object] = {
             Symbol(RELAY_TO): self.address,
             Symbol(RELAY_USER): _user(message),
             Symbol(RELAY_UNTIL): Int64(round(until * 1000)),
         }
+        if expires is not None or message.origin is None:  # a dead letter that is sent again begins anew
+            values[Symbol(RELAY_EXPIRES)] = expires
         stamped = message.with_annotations(amqp10.encode(values))
         if stamped is not message:  # the queue would drop it in the end, where the relay says why
             stamped.expires_at = None
@@ -166,7 +173,7 @@ def relay_annotations(message: Message) -> Mapping[str, object]:
     if message.opaque:
         return {}
     try:
-        found = {name: read_annotation(message.data, name) for name in (RELAY_TO, RELAY_USER, RELAY_UNTIL)}
+        found = {name: read_annotation(message.data, name) for name in _WAITING}
     except DecodeError:
         return {}
     return {name: value for name, value in found.items() if value is not None}

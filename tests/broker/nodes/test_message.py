@@ -139,3 +139,11 @@ def test_failed_deliveries_and_the_time_to_live_are_both_in_the_header() -> None
     message = read_message(encode_message(CodecMessage(ttl=5.0, section=Section.DATA, body=b"body")), 100.0)
     failed = read_message(message.after_failure().data_to_send(102.0), 102.0)
     assert (failed.delivery_count, failed.expires_at) == (1, 105.0)
+
+
+@pytest.mark.parametrize("count", [b"\x80" + b"\x01" * 8, b"\xff"], ids=["too large", "no type"])
+def test_a_message_whose_delivery_count_is_none_is_sent_as_it_came(count: bytes) -> None:
+    fields = b"\x42\x40\x70\x00\x00\x10\x00\x40" + count
+    message = read_message(b"\x00\x53\x70\xc0" + bytes((len(fields) + 1, 5)) + fields + b"\x00\x53\x77\xa1\x01x", 100.0)
+    assert message.expires_at == 104.096
+    assert message.data_to_send(102.0) == message.data
