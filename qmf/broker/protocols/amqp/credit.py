@@ -68,7 +68,7 @@ class SharedCredit:
         self._possible = set() if exchange is None else set(exchange.flows)
         self._met: set[FlowControl] = set()
         self._joined: set[FlowControl] = set()
-        self._waiting = False
+        self._waiting = self._asked = False
 
     @property
     def certain(self) -> Collection[FlowControl]:
@@ -102,8 +102,15 @@ class SharedCredit:
         """Messages need no credit any more: give credit for the next ones."""
         self._in_flight -= count
         self._correct()
-        if self.credit() <= self._low:
-            self.give()
+        if self.credit() <= self._low and not self._asked:
+            # Messages that were read with these are still to be added to the queue.
+            self._asked = True
+            self._transport.call_before_write(self._give_last)
+            self._transport.flush_soon()
+
+    def _give_last(self) -> None:
+        self._asked = False
+        self.give()
 
     def _correct(self) -> None:
         """Messages may have been on their way when credit was taken back: no frame must tell a credit below 0."""

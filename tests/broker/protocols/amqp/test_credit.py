@@ -9,6 +9,7 @@ import pytest
 from broker.nodes.parts import depth_of
 from broker.raw_clients import Client, connect
 from broker.visible_broker import VisibleBroker
+from support.compiled_engine import compiled
 from support.recording import message
 from support.waiting import WAIT_LIMIT, until
 
@@ -21,6 +22,9 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Terminus
 from qmf.messaging import Message
 from qmf.messaging.aio import Connection
+
+#: Compiled, the messages of a read come together; otherwise one by one.
+__all__ = ["compiled"]
 
 
 class Sender:
