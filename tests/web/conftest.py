@@ -17,6 +17,12 @@ collect_ignore_glob = ["*/*.py", "test_*.py"] if missing else []
 
 
 @pytest.fixture(autouse=True)
+def _patient_scrapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first scrape waits for all classes, however busy the machine is."""
+    monkeypatch.setattr("qmf.web.metrics.followed_classes.FIRST", 30.0)
+
+
+@pytest.fixture(autouse=True)
 def forgotten_applications() -> Iterator[None]:
     """FastAPI remembers the functions of thousands of routes, and by them the last eighty applications, which stay."""
     yield

@@ -167,7 +167,9 @@ def test_the_program(tmp_path: Path, users: Path) -> None:
             assert found["agent"] == host["name"]
             echo = client.post(f"{found['href']}/methods/echo", json={"sequence": 7, "body": "hello"})
             assert echo.json() == {"sequence": 7, "body": "hello"}
-            assert "# TYPE qmf_host_memory_used_bytes gauge" in client.get("/metrics").text
+            while "qmf_web_scrape_collecting_classes 0.0" not in (scraped := client.get("/metrics").text):
+                pass
+            assert "# TYPE qmf_host_memory_used_bytes gauge" in scraped
             assert client.get("/api/v1", auth=("ann", "wrong")).status_code == 401
     finally:
         code = process.end()
