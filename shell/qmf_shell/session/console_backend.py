@@ -243,8 +243,10 @@ class ConsoleBackend:
         return self._loop.run(self._query(self._open_client(), names, where, first))
 
     def sends_first(self, name: ClassName) -> bool:
-        """See `Backend.sends_first`."""
-        client = self._open_client()
+        """See `Backend.sends_first`. Without a connection there are no agents; the request says so."""
+        client = self._client
+        if client is None:
+            return True
         return all(agent.supports_subscriptions or not self._may_have(client, agent, name) for agent in client.agents)
 
     def follow(
