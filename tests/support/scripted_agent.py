@@ -284,10 +284,13 @@ class ScriptedAgent:
         envelope = self._indication(ObjectsIndication(objects), data_key(key, self.info))
         await self.send(attrs.evolve(envelope, sequence=sequence))
 
-    async def raise_event(self, values: dict[str, object], key: ClassKey = ALARM.key, severity: int = 4) -> None:
+    async def raise_event(
+        self, values: dict[str, object], key: ClassKey = ALARM.key, severity: int = 4, *, sequence: int | None = None
+    ) -> None:
         """Raise an event."""
         event = EventData(values=values, class_key=key, timestamp=1_233_258_799_000_000_000, severity=severity)
-        await self.send(self._indication(EventsIndication([event]), event_key(key, severity, self.info)))
+        envelope = self._indication(EventsIndication([event]), event_key(key, severity, self.info))
+        await self.send(attrs.evolve(envelope, sequence=sequence))
 
     def restart(self, **changes: object) -> None:
         """Become another run of the same agent."""

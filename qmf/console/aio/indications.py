@@ -210,7 +210,17 @@ class IndicationHandler:
         if missed or events:
             report = Missed(agent, envelope.subject, missed, events)
             log.info("%s", report)
-            self._publish(report)
+            self._report(report, envelope)
+
+    def _report(self, report: Missed, envelope: Envelope) -> None:
+        """Publish what is missing before a message: behind earlier events, which may wait for their schema."""
+        if isinstance(envelope.content, EventsIndication):
+            for event in envelope.content.events:
+                queue = None if event.class_key is None else self._waiting.get(event.class_key)
+                if queue is not None:
+                    queue.append(functools.partial(self._publish, report))
+                    return
+        self._publish(report)
 
     def agent_lost(self, agent: str) -> None:
         """An agent is gone or has restarted: its sequence numbers begin again."""

@@ -137,6 +137,18 @@ async def test_missing_events_are_counted_and_not_only_their_messages(
     assert str(missed[0]) == f"31 events in 2 messages of agent {agent.info.name} under {key} did not arrive"
 
 
+async def test_missing_events_are_reported_behind_those_that_wait_for_their_schema(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    agent = await make_agent()
+    _, heard = await make_client(discover=False)
+    for number in (1, 4, 5):
+        await agent.raise_event({"name": "a"}, sequence=number)
+    await until(lambda: len(heard.of(EventRaised)) == 3)
+    kinds = [type(item) for item in heard if isinstance(item, EventRaised | Missed)]
+    assert kinds == [EventRaised, Missed, EventRaised, EventRaised]
+
+
 async def test_events_of_agents_that_do_not_count_them_are_missed_by_message(
     make_agent: MakeAgent, make_client: MakeClient
 ) -> None:
