@@ -14,7 +14,7 @@ import attrs
 
 from qmf.views.conditions import Condition, Field, Test, compile_filter
 from qmf.views.conditions.fields import value_text
-from qmf.views.events import HEARTBEAT_SEVERITY, EventView, is_severe, parse_severity, severity_name
+from qmf.views.events import HEARTBEAT_SEVERITY, EventView, LostEvents, is_severe, parse_severity, severity_name
 
 
 def _lower(texts: Collection[str]) -> frozenset[str]:
@@ -55,7 +55,12 @@ class EventFilter:
         return self.severity >= HEARTBEAT_SEVERITY and self.agent.lower() in agent.lower()
 
     def passes(self, event: EventView) -> bool:
-        """True if the event passes. Severities that QMF does not define count as the least severe."""
+        """True if the event passes. Severities that QMF does not define count as the least severe.
+
+        Lost ones pass if they are of the agent: they may have been any.
+        """
+        if isinstance(event, LostEvents):
+            return self.agent.lower() in event.agent.lower()
         return (
             is_severe(event.severity, self.severity)
             and self.agent.lower() in event.agent.lower()

@@ -13,6 +13,7 @@ from qmf.protocol import ObjectId
 from qmf.schema import ClassKey, EventSchema, Severity
 from qmf.views.internal import is_own_event
 from qmf.views.objects import key_of_reference
+from qmf.views.text import plural
 
 #: The severity of a heartbeat where it is shown among events.
 HEARTBEAT_SEVERITY = Severity.INFORM
@@ -101,6 +102,41 @@ class EventView:
             _same(value, object_id) if isinstance(value, ObjectId) else isinstance(value, str) and value in names
             for value in (self.object_id, *self.values.values())
         )
+
+
+#: The class that `LostEvents` have where they stand among events.
+LOST_EVENTS = "qmf:lost"
+
+
+@attrs.frozen(eq=False, init=False)
+class LostEvents(EventView):
+    """Events that a broker dropped on their way, at the place among events where they are missing.
+
+    It is shown as an event of the class `LOST_EVENTS`, and is not counted as one.
+
+    Attributes:
+        count: how many did not arrive.
+    """
+
+    count: int = attrs.field(kw_only=True)
+
+    def __init__(self, agent: str, count: int, timestamp: int, broker: str = "") -> None:
+        """Make the view.
+
+        Args:
+            agent: name of the agent that raised them.
+            count: see the attribute.
+            timestamp: when it was noticed, in nanoseconds since 1970.
+            broker: as of `EventView`.
+        """
+        self.__attrs_init__(LOST_EVENTS, timestamp, Severity.WARN, {"count": count}, agent, broker=broker, count=count)
+
+    def is_about(self, object_id: ObjectId, names: Collection[str]) -> bool:  # noqa: ARG002  # nobody knows the names
+        """True if they may have been about an object: their agent is that of the object."""
+        return object_id.agent_name == self.agent
+
+    def __str__(self) -> str:
+        return f"{plural(self.count, 'event')} of agent {self.agent} did not arrive"
 
 
 def _same(reference: ObjectId, object_id: ObjectId) -> bool:

@@ -79,7 +79,7 @@ def build_parser(*, abbreviations: bool = False) -> argparse.ArgumentParser:
     )
     add("-a", "--agent", metavar="TEXT", default="", help="only from agents whose name contains this")
     add("-w", "--where", metavar="CONDITION", help="only events for which this is true, as in the shell's events")
-    add("-n", "--count", metavar="COUNT", type=count, help="exit after so many lines")
+    add("-n", "--count", metavar="COUNT", type=count, help="exit after so many events and heartbeats")
     add(
         "--heartbeats",
         action="store_true",
@@ -193,7 +193,9 @@ class _PendingItems:
         try:
             self._items.put_nowait(item)
         except queue.Full:
-            self._dropped += 1
+            from qmf.views.events import LostEvents
+
+            self._dropped += item.count if isinstance(item, LostEvents) else 1
 
     def get(self) -> EventView | HeartbeatRecord:
         """The next item; waits for it."""
@@ -206,12 +208,15 @@ class _PendingItems:
 
 
 def _print(pending: _PendingItems, formatter: EventLineFormatter, count: int | None) -> int:
+    from qmf.views.events import LostEvents
+
     printed = 0
     try:
         while count is None or printed < count:
-            sys.stdout.write(formatter.line(pending.get()) + "\n")
+            item = pending.get()
+            sys.stdout.write(formatter.line(item) + "\n")
             sys.stdout.flush()
-            printed += 1
+            printed += not isinstance(item, LostEvents)
             dropped = pending.take_dropped()
             if dropped:
                 sys.stderr.write(f"warning: {dropped} events were dropped: the reader is too slow\n")

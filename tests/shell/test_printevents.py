@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import re
 import subprocess
@@ -11,9 +13,12 @@ from pathlib import Path
 import pytest
 from qmf_shell.printevents import main
 from shell.terminals import WAIT_LIMIT, environment, run
+from support.scripted_agent import ScriptedAgent
 
+from qmf._loop_thread import LoopThread
 from qmf.agent import Agent, AgentThread
 from qmf.broker import EmbeddedBroker
+from qmf.bus import AmqpBus
 from qmf.models.host.agent import FilesystemAboveThreshold
 
 EVENTS = (sys.executable, "-m", "qmf_shell.printevents")
@@ -140,3 +145,25 @@ def test_no_connection(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert f"no connection to {url}" in done.stderr
     assert run(tmp_path, "amqp://:nonsense:", program=EVENTS).returncode == 64
+
+
+@pytest.mark.slow
+def test_events_that_did_not_arrive_are_printed_and_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    async def raise_every_second_one() -> None:
+        for sequence in itertools.count(1, 2):
+            await agent.raise_event({"name": "a"}, sequence=sequence)
+            await asyncio.sleep(0.02)
+
+    loop = LoopThread("test-agent")
+    with EmbeddedBroker() as broker:
+        agent = ScriptedAgent(AmqpBus(broker.url))
+        loop.run(agent.start())
+        loop.call_soon(lambda: tasks.append(asyncio.ensure_future(raise_every_second_one())))
+        tasks: list[asyncio.Task[None]] = []
+        assert main([broker.url, "--json", "-n", "3", "-s", "warn", "--timeout", str(WAIT_LIMIT)]) == 0
+        loop.call_soon(tasks[0].cancel)
+        loop.run(agent.bus.close())
+    loop.stop()
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["event"].rpartition(":")[2] for record in records] == ["widgetAlarm", *["lost", "widgetAlarm"] * 2]
+    assert [record["arguments"] for record in records if record["event"] == "qmf:lost"] == [{"count": 1}] * 2

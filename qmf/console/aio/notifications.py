@@ -19,9 +19,13 @@ from qmf._closable import Closable
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.console.aio.objects.remote_object import RemoteObject
+from qmf.protocol import EVENT_BINDING
 from qmf.schema import ClassKey
 
 log = logging.getLogger("qmf.console")
+
+#: How routing keys of events begin.
+_EVENTS = EVENT_BINDING.rstrip("#")
 
 
 class Removal(enum.Enum):
@@ -228,6 +232,16 @@ class Missed:
     subject: str
     count: int
     events: int | None = None
+
+    @property
+    def of_events(self) -> bool:
+        """True if the messages held events."""
+        return self.subject.startswith(_EVENTS)
+
+    @property
+    def lost_events(self) -> int:
+        """How many events did not arrive; the number of their messages if theirs is not known."""
+        return self.count if self.events is None else self.events
 
     def __str__(self) -> str:
         held = "" if self.events is None else f"{self.events} events in "

@@ -8,16 +8,12 @@ from typing import Any
 import attrs
 
 from qmf.console.aio import Dropped, EventRaised, Missed, Notification, ObjectId
-from qmf.protocol import EVENT_BINDING
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import SEVERITIES, EventView
 from qmf.web.consoles import WebConsole
 from qmf.web.management.representations import event_json
 from qmf.web.readers.readable_console import ReadableConsole
 from qmf.web.streams.record_log import RecordLog
-
-#: How routing keys of events begin.
-_EVENTS = EVENT_BINDING.rstrip("#")
 
 
 class EventFeed:
@@ -61,8 +57,8 @@ class EventFeed:
         match item:
             case EventRaised(event=event):
                 self.log.add("event", event_json(event))
-            case Missed(agent=agent, count=messages, events=events, subject=subject) if subject.startswith(_EVENTS):
-                self.log.add("lost", {"agent": agent.name, "count": messages if events is None else events})
+            case Missed(agent=agent) if item.of_events:
+                self.log.add("lost", {"agent": agent.name, "count": item.lost_events})
             case Dropped(count=count):
                 self.log.add("lost", {"agent": None, "count": count})
 

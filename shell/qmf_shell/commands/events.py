@@ -11,15 +11,15 @@ import attrs
 
 from qmf.errors import NetworkError, NotFoundError
 from qmf.schema import ClassKey, Kind
-from qmf.views.cells import Cell, CellForm, Instant
+from qmf.views.cells import Cell, CellForm, Instant, Record
 from qmf.views.conditions import Condition
 from qmf.views.conditions.parser import parse_words
 from qmf.views.event_filter import EventFilter
-from qmf.views.events import EventView, event_view, parse_severity, severity_name
+from qmf.views.events import EventView, LostEvents, event_view, parse_severity, severity_name
 from qmf.views.text import plural
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.period import Period, split_period
-from qmf_shell.objects.value_cells import event_fields
+from qmf_shell.objects.value_cells import event_fields, event_summary
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL, PLAIN
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
@@ -73,17 +73,35 @@ def _received_events(context: Context, wanted: EventFilter, columns: tuple[Table
     """The last events of this session, at most so many; 0 for all."""
     shared = _shared_names(context, _known_classes(context))
     events = [event for event in context.events.recent() if wanted.passes(event) and context.shows_event(event)]
-    shown = events[-most:] if most else events
-    left = len(events) - len(shown)
+    shown, left = _last(events, most)
+
+    def records() -> Sequence[Record]:
+        return [_record(context, event, shared) for event in shown]
+
     notes = [f"{plural(left, 'earlier one')}; events -n 0 shows all"] if left else []
     notes += [f"not connected to {item.name}" for item in context.backend.statuses if not item.connected]
     return Table(
         columns,
         tuple(_cells(context, event, shared) for event in shown),
-        title=plural(len(shown), "event"),
+        title=_title(shown),
+        records=records if any(isinstance(event, LostEvents) for event in shown) else None,
         empty=f"No {'' if wanted == EventFilter() else 'such '}events since this session began; {_WAITING}",
         note="; ".join(notes) or None,
     )
+
+
+def _last(events: Sequence[EventView], most: int) -> tuple[Sequence[EventView], int]:
+    """The last events, at most so many, 0 for all, with those that did not arrive between; how many are left out."""
+    places = [place for place, event in enumerate(events) if not isinstance(event, LostEvents)]
+    if not most or len(places) <= most:
+        return events, 0
+    return events[places[-most - 1] + 1 :], len(places) - most
+
+
+def _title(events: Sequence[EventView]) -> str:
+    lost = [event.count for event in events if isinstance(event, LostEvents)]
+    title = plural(len(events) - len(lost), "event")
+    return f"{title}, {sum(lost):,} did not arrive" if lost else title
 
 
 def _wait(context: Context, wanted: EventFilter, seconds: float, most: int) -> None:
@@ -92,7 +110,8 @@ def _wait(context: Context, wanted: EventFilter, seconds: float, most: int) -> N
     count = seen = 0
     while not most or count < most:
         new, seen = context.events.since(seen)
-        count += sum(wanted.passes(event) and context.shows_event(event) for event in new)
+        arrived = [event for event in new if not isinstance(event, LostEvents)]
+        count += sum(wanted.passes(event) and context.shows_event(event) for event in arrived)
         if (not most or count < most) and not context.events.wait(seen, end - time.monotonic()):
             return
 
@@ -137,7 +156,8 @@ def _follow(context: Context, wanted: EventFilter, columns: tuple[TableColumn, .
     shared = _shared_names(context, _known_classes(context))
     for event in context.events.follow():
         if wanted.passes(event) and context.shows_event(event):
-            yield StreamLine(columns, _cells(context, event, shared))
+            record = _record(context, event, shared) if isinstance(event, LostEvents) else None
+            yield StreamLine(columns, _cells(context, event, shared), record)
 
 
 def _filter(context: Context, args: BoundArguments) -> EventFilter:
@@ -196,8 +216,15 @@ def _class(context: Context, text: str) -> set[str]:
 
 def _cells(context: Context, event: EventView, shared: set[str]) -> tuple[Cell, ...]:
     severity = severity_name(event.severity)
-    name = event.name if event.short_name in shared else event.short_name
-    return Instant(event.timestamp), severity, name, event_fields(context, event), event.agent
+    whole = event.short_name in shared or isinstance(event, LostEvents)  # no event has this one
+    name = event.name if whole else event.short_name
+    return Instant(event.timestamp), severity, name, event_summary(context, event), event.agent
+
+
+def _record(context: Context, event: EventView, shared: set[str]) -> Record:
+    """What programs get of an event: of those that did not arrive as well, in place of a sentence."""
+    record = dict(zip((column.key for column in _COLUMNS), _cells(context, event, shared), strict=True))
+    return record | {"arguments": event_fields(context, event)}
 
 
 EVENTS = Command(
@@ -211,6 +238,8 @@ EVENTS = Command(
         "Events are collected from the moment when this program connected. The last 1000 are kept. A single command "
         "(qmf-shell -c events) has just connected, so it has seen none: -w waits so many seconds for them, or until "
         "there are as many as -n says.",
+        "Where events of an agent did not arrive, since a broker dropped them, a line qmf:lost of severity warn says "
+        "how many, whatever the severity, class or condition that is wanted. It is not counted as an event.",
         "An event is one line: on a narrow terminal its arguments are shortened, and empty ones left out. -l shows "
         "everything.",
         "With -f, they fill the terminal as they come, the latest first: a table to scroll, sort, filter and pause; "

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from qmf.schema import Argument
 from qmf.views.cells import Cell, NamedValues
-from qmf.views.events import EventView
+from qmf.views.events import EventView, LostEvents
 from qmf.views.objects import ObjectView
 from qmf.views.value_cells import free_cell, property_cell, statistic_cell, value_cell
 from qmf_shell.session.context import Context
@@ -59,3 +59,8 @@ def event_fields(context: Context, event: EventView) -> NamedValues:
     """The cell of the arguments of an event, on one line."""
     cells = argument_cells(context, event.schema.arguments if event.schema else (), event.values)
     return NamedValues(cells, _ORIGIN if event.name.startswith("org.apache.qpid.") else frozenset())
+
+
+def event_summary(context: Context, event: EventView) -> NamedValues | str:
+    """The cell of what an event says, for people: its arguments, or a sentence."""
+    return str(event) if isinstance(event, LostEvents) else event_fields(context, event)

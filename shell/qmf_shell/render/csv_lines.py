@@ -37,6 +37,9 @@ class CsvWriter:
                 yield from self._table(result)
             case Details(pairs):
                 yield from self._rows([name for name, _ in pairs], [[cell for _, cell in pairs]])
+            case StreamLine(record=record) if record is not None:
+                flat = flat_record(record)
+                yield from self._rows([*flat], [[*flat.values()]])
             case StreamLine(columns, cells):
                 yield from self._rows(column_names(columns), [cells])
             case Plot(series, _, at):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 import attrs
 
 from qmf.views.cells import Instant
-from qmf.views.events import HEARTBEAT_SEVERITY, EventView, severity_name
+from qmf.views.events import HEARTBEAT_SEVERITY, EventView, LostEvents, severity_name
 from qmf.views.objects import ObjectKey
 from qmf.views.text import clean
 from qmf_shell.render.json_lines import cell_value, plain_tree
@@ -42,6 +42,9 @@ class EventLineFormatter:
         return _json_line(item) if self.json else self._text_line(item)
 
     def _text_line(self, event: EventView) -> str:
+        if isinstance(event, LostEvents):
+            parts = [event.name, f"broker={event.broker}", str(event)]
+            return " ".join([self._date(event.timestamp), self._severity(event.severity), *map(clean, parts)])
         arguments = event.schema.arguments if event.schema else ()
         times = {argument.name for argument in arguments if argument.type.name == "absTime"}
         parts = [event.name, f"broker={event.broker}", *self._arguments(event.values, times)]

@@ -49,6 +49,8 @@ def result_values(result: Result) -> Iterator[object]:
             yield from map(record_value, table_records(result))
         case Details(pairs):
             yield {name: cell_value(cell) for name, cell in pairs}
+        case StreamLine(record=record) if record is not None:
+            yield record_value(record)
         case StreamLine(columns, cells):
             yield dict(zip(column_names(columns), map(cell_value, cells), strict=True))
         case Plot(series, _, at):

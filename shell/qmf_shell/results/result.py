@@ -125,10 +125,12 @@ class StreamLine:
     Attributes:
         columns: what the cells are, as in a table.
         cells: one per column.
+        record: what programs get instead of the cells, by the keys of the columns; None: they get the cells.
     """
 
     columns: tuple[TableColumn, ...]
     cells: tuple[Cell, ...]
+    record: Record | None = None
 
 
 @attrs.frozen

@@ -30,6 +30,7 @@ from qmf.console.aio import (
     EventRaised,
     FollowedStore,
     HeartbeatSeen,
+    Missed,
     Notification,
     ObjectUpdated,
     RemoteObject,
@@ -38,7 +39,7 @@ from qmf.console.aio.first_objects import AGENTS_AT_FIRST
 from qmf.console.aio.objects.object_query import ListFilterArguments
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
-from qmf.views.events import EventView, event_view
+from qmf.views.events import EventView, LostEvents, event_view
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView, ViewValues, key_of_reference, object_view
 from qmf_shell.session.agent_table import AgentTable
 from qmf_shell.session.backend import (
@@ -71,7 +72,7 @@ class BackendCallbacks:
     """Callbacks for what is received without a request. All are called on the loop's thread and must not block.
 
     Attributes:
-        on_event: an event was received.
+        on_event: an event was received, or `LostEvents` did not arrive.
         on_heartbeat: a heartbeat was received.
         on_deleted: an object of a class was deleted, at a time in nanoseconds since 1970; True if it was about what an
             agent or a console created for itself.
@@ -367,6 +368,9 @@ class ConsoleBackend:
         match notification:
             case EventRaised(event):
                 self._callbacks.on_event(event_view(event, self._health.url, self._label))
+            case Missed(agent=agent) if notification.of_events:
+                url, count = self._health.url, notification.lost_events
+                self._callbacks.on_event(LostEvents(agent.name, count, time.time_ns(), url))
             case ObjectUpdated(object=item):
                 self._on_update(item)
             case BusConnected(url=url):

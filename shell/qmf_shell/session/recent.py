@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
-from qmf.views.events import EventView
+from qmf.views.events import EventView, LostEvents
 from qmf_shell.session.backend import ClassName, HeartbeatRecord
 
 T = TypeVar("T")
@@ -72,23 +72,24 @@ class RecentItems(Generic[T]):
 
 
 class RecentEvents(RecentItems[EventView]):
-    """The last events."""
+    """The last events, and how many did not arrive before them (`LostEvents`)."""
 
     def __init__(self, kept: int = KEPT) -> None:
         super().__init__(kept)
-        self._own = 0
+        self._own = self._lost = 0
 
     def add(self, item: EventView) -> None:
         """See `RecentItems.add`."""
         own = item.is_own
         with self._changed:
             self._own += own
+            self._lost += isinstance(item, LostEvents)
             super().add(item)
 
     def count(self, *, everything: bool) -> int:
         """How many events were received; `everything`: with those about what agents and consoles create."""
         with self._changed:
-            return self.total - (0 if everything else self._own)
+            return self.total - self._lost - (0 if everything else self._own)
 
 
 class RecentHeartbeats(RecentItems[HeartbeatRecord]):

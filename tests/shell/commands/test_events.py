@@ -6,12 +6,15 @@ import json
 import threading
 
 import attrs
+import pytest
 from qmf_shell.modes.executor import LineOutcome, evaluate, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.results.result import Result, ResultStream
 from qmf_shell.session.context import Context
-from shell.fakes import full_event, make_output
+from shell.fakes import ALPHA, BETA, NOON, full_event, make_output
 from shell.line_runner import failure, printed, run
+
+from qmf.views.events import LostEvents
 
 
 def test_events(context: Context) -> None:
@@ -103,3 +106,69 @@ def test_events_filters(context: Context) -> None:
     assert shown("events where host:b filesystemFULL not /1 severity<=warn not /7") == ["/5"]
     assert "')' in column 20 does not belong" in failure(context, "events where a = 1 )")
     assert "no severity 'loud'" in failure(context, "events where severity > loud")
+
+
+def test_events_that_did_not_arrive_are_shown_where_they_are_missing(context: Context) -> None:
+    context.events.add(full_event("/1"))
+    context.events.add(full_event("/2"))
+    context.events.add(LostEvents(ALPHA, 12, NOON))
+    context.events.add(full_event("/3"))
+    lines = printed(context, "events -n 2 -s warn filesystemFull where size > 0")
+    assert lines[0] == "2 events, 12 did not arrive"
+    assert [line.split()[2:5] for line in lines[3:6]] == [
+        ["warn", "filesystemFull", "mountPoint=/2"],
+        ["warn", "qmf:lost", "12"],
+        ["warn", "filesystemFull", "mountPoint=/3"],
+    ]
+    assert f"12 events of agent {ALPHA} did not arrive" in lines[4]
+    assert lines[6] == "1 earlier one; events -n 0 shows all"
+    assert printed(context, "events -n 1")[0] == "1 event, 12 did not arrive"
+    assert "did not arrive" not in "".join(printed(context, f"events -a {BETA}"))
+    assert context.events.count(everything=True) == 3
+    coloured = run(context, "events", style=OutputStyle.COLOUR).lines
+    painted = [next(line for line in coloured if word in line) for word in ("mountPoint=/3", "qmf:lost")]
+    before = [line.partition("warn")[0] for line in painted]
+    assert before[0] == before[1]
+    assert "\x1b[" in before[1]
+
+
+def test_programs_get_a_record_of_events_that_did_not_arrive(context: Context) -> None:
+    context.events.add(LostEvents(ALPHA, 12, NOON))
+    context.events.add(full_event("/1"))
+    lost, event = [json.loads(line) for line in run(context, "events", style=OutputStyle.JSON).lines]
+    assert {name: lost[name] for name in ("severity", "event", "arguments", "agent")} == {
+        "severity": "warn",
+        "event": "qmf:lost",
+        "arguments": {"count": 12},
+        "agent": ALPHA,
+    }
+    assert event["arguments"]["mountPoint"] == "/1"
+    assert lost.keys() == event.keys()
+
+
+@pytest.mark.parametrize(
+    ("style", "part"),
+    [
+        (OutputStyle.PLAIN, f"qmf:lost  12 events of agent {ALPHA} did not arrive"),
+        (OutputStyle.JSON, '"event": "qmf:lost", "arguments": {"count": 12}'),
+        (OutputStyle.CSV, 'qmf:lost,"{""count"": 12}"'),
+    ],
+)
+def test_followers_see_events_that_did_not_arrive(context: Context, style: OutputStyle, part: str) -> None:
+    stream = evaluate("events -f -p", context)
+    assert isinstance(stream, ResultStream)
+    got: list[Result] = []
+    reader = threading.Thread(target=lambda: got.append(next(stream.items)), daemon=True)
+    reader.start()
+    while not got:
+        context.events.add(LostEvents(ALPHA, 12, NOON))
+        reader.join(0.01)
+    output = make_output(style)
+    context.settings = output.screen.settings
+    output.screen.show(got[0])
+    assert part in "\n".join(output.lines)
+
+
+def test_events_that_did_not_arrive_are_not_those_that_are_waited_for(context: Context) -> None:
+    context.events.add(LostEvents(ALPHA, 12, NOON))
+    assert printed(context, "events -w 0.1 -n 1")[0] == "0 events, 12 did not arrive"

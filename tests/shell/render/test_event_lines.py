@@ -7,7 +7,7 @@ import json
 from qmf_shell.render.event_lines import EventLineFormatter
 from shell.fakes import BETA, NOON, full_event
 
-from qmf.views.events import EventView
+from qmf.views.events import EventView, LostEvents
 from qmf.views.objects import ObjectKey
 
 
@@ -32,4 +32,18 @@ def test_a_line_of_json() -> None:
         "broker": "",
         "agent": "example.org:host:alpha",
         "arguments": {"mountPoint": "/a b", "size": 2048},
+    }
+
+
+def test_events_that_did_not_arrive_are_a_warning_among_the_others() -> None:
+    lost = LostEvents(BETA, 12, NOON, "mq1")
+    assert line(lost) == f"Wed May  1 12:00:00 2024 WARN  qmf:lost broker=mq1 12 events of agent {BETA} did not arrive"
+    assert "\x1b[33mWARN \x1b[0m qmf:lost" in EventLineFormatter(colour=True).line(lost)
+    assert json.loads(line(lost, json=True)) == {
+        "time": "2024-05-01T12:00:00.000000000Z",
+        "severity": "warn",
+        "event": "qmf:lost",
+        "broker": "mq1",
+        "agent": BETA,
+        "arguments": {"count": 12},
     }

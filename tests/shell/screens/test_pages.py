@@ -25,6 +25,7 @@ from shell.fakes import (
 )
 from shell.looked import QUEUE, Looked, queue
 
+from qmf.views.events import LostEvents
 from qmf.views.objects import ObjectIdentity, ObjectKey
 
 
@@ -125,6 +126,25 @@ def test_events_come_the_latest_first(context: Context) -> None:
     looked.navigator.open()
     assert any(line.startswith("mountPoint  /") for line in looked.lines())
     assert "org.example:filesystemFull" in looked.text
+
+
+def test_events_that_did_not_arrive_are_among_those_that_did(context: Context) -> None:
+    for mount in ("/home", "/"):
+        context.events.add(full_event(mount))
+        context.events.add(LostEvents(ALPHA, 12, NOON))
+    context.events.add(LostEvents(BETA, 5, NOON))
+    looked = Looked(context, "events -f -s emerg")
+    assert "0 events, 29 did not arrive" in looked.lines()[0]
+    looked = Looked(context, "events -f")
+    assert "2 events, 29 did not arrive" in looked.lines()[0]
+    assert [line.split()[1:4] for line in looked.rows()[:2]] == [["warn", "lost", "5"], ["warn", "lost", "12"]]
+    assert f"12 events of agent {ALPHA} did not arrive" in looked.rows()[1]
+    looked.navigator.open()
+    assert any(line.split() == ["count", "5", "events", "that", "did", "not", "arrive"] for line in looked.lines())
+    looked = Looked(context, "watch /home")
+    looked.navigator.tab(number=2)
+    looked.update()
+    assert "1 event, 24 did not arrive" in looked.lines()[0]
 
 
 def test_arguments_of_events_are_shortened_one_by_one(context: Context) -> None:

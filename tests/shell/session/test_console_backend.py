@@ -7,13 +7,14 @@ import threading
 import pytest
 from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 from support.crowd import Crowd
-from support.scripted_agent import PACKAGE
-from support.waiting import WAIT_LIMIT
+from support.scripted_agent import PACKAGE, ScriptedAgent
+from support.waiting import WAIT_LIMIT, wait_until
 
 from qmf._loop_thread import LoopThread
 from qmf.broker import EmbeddedBroker
 from qmf.bus import AmqpBus
 from qmf.errors import ConnectError, DisconnectedError
+from qmf.views.events import EventView
 
 pytestmark = pytest.mark.slow
 
@@ -74,3 +75,21 @@ def test_a_refused_connection() -> None:
         ConsoleBackend(url, timeout=5, callbacks=BackendCallbacks(), objects=False),
     ):
         pass
+
+
+def test_events_that_did_not_arrive_are_reported_where_they_are_missing() -> None:
+    heard: list[EventView] = []
+    loop = LoopThread("test-agent")
+    with EmbeddedBroker() as broker:
+        agent = ScriptedAgent(AmqpBus(broker.url))
+        loop.run(agent.start())
+        callbacks = BackendCallbacks(on_event=heard.append)
+        with ConsoleBackend(broker.url, timeout=WAIT_LIMIT, callbacks=callbacks, objects=False) as live:
+            for sequence in (1, 4):
+                loop.run(agent.raise_event({"name": "a"}, sequence=sequence))
+            wait_until(lambda: len(heard) == 3, "two events, and what is missing between them")
+            assert [item.short_name for item in heard] == ["widgetAlarm", "lost", "widgetAlarm"]
+            assert str(heard[1]) == f"2 events of agent {agent.info.name} did not arrive"
+            assert heard[1].broker == live.status.url
+        loop.run(agent.bus.close())
+    loop.stop()

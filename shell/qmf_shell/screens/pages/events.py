@@ -10,11 +10,11 @@ from qmf.errors import QmfError
 from qmf.views.cells import Instant
 from qmf.views.conditions import parse_condition
 from qmf.views.event_filter import EventFilter
-from qmf.views.events import EventView, severity_name
+from qmf.views.events import EventView, LostEvents, severity_name
 from qmf.views.formatting import Formatter
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import plural
-from qmf_shell.objects.value_cells import argument_cells, event_fields
+from qmf_shell.objects.value_cells import argument_cells, event_summary
 from qmf_shell.results.result import Role
 from qmf_shell.screens.fixed import FixedPage, TextPage
 from qmf_shell.screens.model import RowTest, TableModel
@@ -49,7 +49,11 @@ def _event_columns(context: Context) -> list[ScreenColumn]:
             Role.NAME,
         ),
         ScreenColumn(
-            "arguments", "Arguments", lambda row: event_fields(context, row.item), lambda row: row.search, desc="values"
+            "arguments",
+            "Arguments",
+            lambda row: event_summary(context, row.item),
+            lambda row: row.search,
+            desc="values",
         ),
         ScreenColumn("agent", "Agent", lambda row: row.item.agent, lambda row: row.item.agent, Role.FAINT, spare=True),
         ScreenColumn(
@@ -109,6 +113,7 @@ class EventsPage(Page):
         self._seen = 0
         self._again = False
         self._number = 0
+        self._lost: dict[int, int] = {}  # how many events did not arrive, by row
         self._text = Formatter(short=True).text
 
     def load(self) -> object:
@@ -125,14 +130,19 @@ class EventsPage(Page):
         if news.again:
             self.model.remove([row.key for row in self.model.rows])
             self.own_left_out = 0
+            self._lost = {}
         self.own_left_out += news.left_out
         rows = []
         for event in news.events:
             self._number += 1
-            arguments = self._text(event_fields(self.context, event)).lower()
+            if isinstance(event, LostEvents):
+                self._lost[self._number] = event.count
+            arguments = self._text(event_summary(self.context, event)).lower()
             rows.append(Row(self._number, event, order=self._number, search=arguments))
         self.model.put(rows)
-        self.model.remove(range(max(1, self._number - KEPT - len(rows)), self._number - KEPT + 1))
+        last = self._number - KEPT
+        self.model.remove(range(max(1, last - len(rows)), last + 1))
+        self._lost = {number: count for number, count in self._lost.items() if number > last}
         self.loaded = True
 
     def test_of(self, text: str) -> RowTest:
@@ -156,7 +166,9 @@ class EventsPage(Page):
     @property
     def summary(self) -> str:
         """See `Page.summary`."""
-        return plural(len(self.model), "event")
+        lost = sum(self._lost.values())
+        events = plural(len(self.model) - len(self._lost), "event")
+        return f"{events}, {lost:,} did not arrive" if lost else events
 
 
 class EventPage(FixedPage):
@@ -179,6 +191,8 @@ class EventPage(FixedPage):
         )
         schema = event.schema
         meanings = {item.name: " ".join((item.desc or "").split()) for item in schema.arguments} if schema else {}
+        if isinstance(event, LostEvents):
+            meanings["count"] = "events that did not arrive"
         cells = argument_cells(context, schema.arguments if schema else (), event.values)
         about = (
             ("time", Instant(event.timestamp), ""),
