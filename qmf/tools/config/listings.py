@@ -9,6 +9,7 @@ from typing import Any
 from qmf.client import Binding, BrokerAgent, Exchange, Queue
 from qmf.client.objects import referenced_name
 from qmf.tools.config import arguments as names
+from qmf.tools.config.values import bindings_by
 from qmf.tools.tables import TextColumn, table
 
 #: Arguments of queues that are shown as the option that sets them; the values of flags are left out.
@@ -132,19 +133,20 @@ def queue_attributes(queue: Queue) -> Iterator[str]:
 
 def exchange_bindings(exchanges: Sequence[Exchange], bindings: Sequence[Binding]) -> Iterator[str]:
     """Exchanges, each with what is bound to it."""
+    bound = bindings_by("exchangeRef", bindings)
     for exchange in exchanges:
         yield f"Exchange '{exchange.name}' ({exchange.type})"
-        for item in bindings:
-            if item.exchangeRef == exchange.name:
-                yield _binding(item, item.queueRef)
+        for item in bound.get(exchange.name, ()):
+            yield _binding(item, item.queueRef)
 
 
 def queue_bindings(queues: Sequence[Queue], bindings: Sequence[Binding], *, ignore_default: bool) -> Iterator[str]:
     """Queues, each with the exchanges that it is bound to."""
+    bound = bindings_by("queueRef", bindings)
     for queue in queues:
         yield f"Queue '{queue.name}'"
-        for item in bindings:
-            if item.queueRef == queue.name and (item.exchangeRef or not ignore_default):
+        for item in bound.get(queue.name, ()):
+            if item.exchangeRef or not ignore_default:
                 yield _binding(item, item.exchangeRef or "''")
 
 
