@@ -37,7 +37,7 @@ async def classes_screen(visit: OpenPage, url: ClassesUrl) -> None:
     """Build the table of classes."""
     site = visit.site
     current = url
-    chosen = _Chosen(site.catalogue)
+    chosen = ChosenClasses(site.catalogue)
     with visit.page("Classes", "What agents publish: classes of objects, and of events."):
         with ui.element("div").classes("qmf-bar"):
             box = ui.input("Filter", value=url.filter).props("dense outlined clearable debounce=200")
@@ -77,7 +77,7 @@ async def classes_screen(visit: OpenPage, url: ClassesUrl) -> None:
     update()
 
 
-class _Chosen:
+class ChosenClasses:
     """The classes that an address asks for, in order: found again when there are others, not at each update."""
 
     def __init__(self, catalogue: Catalogue) -> None:
