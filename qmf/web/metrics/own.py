@@ -71,10 +71,10 @@ class OwnMetrics(Collector):
         broken.add_metric([], self._services.client.broken)
         yield broken
 
-    def text(self, *, openmetrics: bool) -> bytes:
+    def text(self, *, openmetrics: bool) -> str:
         """All of them; for OpenMetrics with the mark of the end."""
         generate = openmetrics_exposition.generate_latest if openmetrics else exposition.generate_latest
-        return bytes(generate(self._registry))
+        return generate(self._registry).decode()
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

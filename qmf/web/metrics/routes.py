@@ -2,11 +2,9 @@
 
 # No postponed annotations: those of routes name what only their function knows.
 
-import asyncio
 import contextlib
 import time
-import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -19,6 +17,7 @@ from qmf.web.metrics.collecting import Collected, collect
 from qmf.web.metrics.exposition import OPENMETRICS, TEXT, exposition
 from qmf.web.metrics.followed_classes import ClassPatterns, FollowedClasses
 from qmf.web.metrics.own import OwnMetrics
+from qmf.web.metrics.text_parts import gzip_parts, text_parts
 from qmf.web.parts import PartsResponse
 from qmf.web.readers.readers import PerReader
 from qmf.web.scopes import Scope
@@ -27,9 +26,6 @@ from qmf.web.sharing import SharedWork
 
 #: Seconds for which the same text is the answer to all who ask for it.
 _MAX_AGE = 1.0
-
-#: A fast compression: text of metrics becomes a twentieth even so.
-_LEVEL = 1
 
 
 def router(services: WebServices) -> APIRouter:
@@ -123,21 +119,10 @@ class _Metrics:
             found = collect(objects, families, self._services.options.metrics.limit)
             own.series, own.seconds = found.series, time.perf_counter() - begin
             own.left_out, own.collecting = found.left_out, self.followed.collecting
-            parts = _parts(found, own, openmetrics=openmetrics)
-            return [part async for part in (_compress(parts) if packed else parts)]
+            parts = text_parts(_texts(found, own, openmetrics=openmetrics))
+            return [part async for part in (gzip_parts(parts) if packed else parts)]
 
 
-async def _parts(found: Collected, own: OwnMetrics, *, openmetrics: bool) -> AsyncIterator[bytes]:
-    for part in exposition(found.families, openmetrics=openmetrics):
-        yield part.encode()
-        await asyncio.sleep(0)  # others have their turn
+def _texts(found: Collected, own: OwnMetrics, *, openmetrics: bool) -> Iterator[str]:
+    yield from exposition(found.families, openmetrics=openmetrics)
     yield own.text(openmetrics=openmetrics)
-
-
-async def _compress(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    packer = zlib.compressobj(_LEVEL, wbits=31)
-    async for part in parts:
-        # On a thread: the library works without Python's lock.
-        if packed := await asyncio.to_thread(packer.compress, part):
-            yield packed
-    yield packer.flush()

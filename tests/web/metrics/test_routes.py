@@ -92,7 +92,8 @@ async def test_help_type_and_unit() -> None:
 
 async def test_what_an_agent_changes_and_its_end() -> None:
     exchange = MemoryExchange()
-    async with store_agent(exchange) as agent, called(memory_application(exchange)) as http:
+    app = memory_application(exchange, web_options(metrics=MetricsOptions(interval=0.1)))
+    async with store_agent(exchange) as agent, called(app) as http:
         assert (SOLD, "a/0") in samples(await http.get("/metrics"))
         new = agent.add("Shelf", name="new", limit=1)
         new.sold.set(7)
