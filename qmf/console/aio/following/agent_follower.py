@@ -1,9 +1,8 @@
 """Following the objects of one agent in the best way that the agent offers.
 
 - SUBSCRIPTION: agents of this project publish to subscribers, first everything, then what changed. Publications are
-  numbered. If one is missing, or the agent ends the subscription, it is requested again. Objects are taken when their
-  part of everything arrives, so that no turn of the event loop has to take all of them; what was known before and is
-  in no part is gone when the last one is there.
+  numbered. If one is missing, or the agent ends the subscription, it is requested again, and the first complete
+  publication is compared with what is known.
 - INDICATIONS: qpidd publishes changes to all consoles. A query by any console hides a change from that (QMF2.md 0.9,
   7.1), so queries are repeated from time to time, and both are merged: by the agent's own time stamps, an older state
   never replaces a newer one. No predicate is sent then, because a later change of an object that doesn't match yet
@@ -39,7 +38,7 @@ from qmf.console.aio.objects.values import with_agent
 from qmf.console.aio.receiver import MessageReceiver, any_package_key, class_keys
 from qmf.console.aio.schemas import SchemaDiscovery
 from qmf.errors import LinkError, NetworkError, ProtocolError, QmfError, RemoteError, RequestTimeout
-from qmf.protocol import DATA_BINDING, ROW_FORM, Envelope, ObjectId, ObjectsIndication, Predicate, SubscribeRequest
+from qmf.protocol import DATA_BINDING, ROW_FORM, Envelope, ObjectsIndication, Predicate, SubscribeRequest
 from qmf.protocol.objects import class_runs
 from qmf.schema import ClassKey
 
@@ -134,7 +133,7 @@ class AgentFollower:
         self._fault: QmfError | None = None  # why the subscription is outdated, if something is wrong
         self._delay = FIRST_RETRY
         self._next_number = 1
-        self._unseen: set[ObjectId] = set()  # known before, and in no publication of the subscription yet
+        self._snapshot: list[RemoteObject] = []
         self._unknown_classes: set[ClassKey] = set()
         self._held_keys: list[str] = []
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -258,7 +257,7 @@ class AgentFollower:
         self._advance(FollowEvent.SUBSCRIBE)
         self._fault = None
         self._next_number = 1
-        self._unseen = self._objects.ids()
+        self._snapshot = []
         request = SubscribeRequest(
             class_key=ClassKey(package or "", name.lower()) if name else None,
             object_id=with_agent(query.object_id, self.agent.name) if query.object_id else None,
@@ -331,9 +330,7 @@ class AgentFollower:
         if self._state is FollowState.UPDATING:
             self._update(objects)
             return
-        for obj in objects:
-            self._unseen.discard(obj.object_id)
-            self._objects.update(obj)
+        self._snapshot += objects
         if not envelope.partial:
             self._complete_snapshot()
 
@@ -351,9 +348,9 @@ class AgentFollower:
 
     def _complete_snapshot(self) -> None:
         """All objects that there were when the subscription began are here."""
-        unseen, self._unseen = self._unseen, set()
+        objects, self._snapshot = self._snapshot, []
         self._advance(FollowEvent.COMPLETE)
-        self._objects.remove_missing(unseen, filtered=bool(self._spec.predicate))
+        self._objects.compare(objects, self._objects.ids(), filtered=bool(self._spec.predicate))
         self._on_success()
 
     # -- queries and indications

@@ -225,12 +225,8 @@ class AgentObjects:
         for obj in found:
             present.add(obj.object_id)
             self.update(obj)
-        self.remove_missing(before - present, filtered=filtered)
-
-    def remove_missing(self, missing: Iterable[ObjectId], *, filtered: bool) -> None:
-        """Remove objects that are in no part of a complete answer, see `compare`."""
         kind = ChangeKind.LEFT if filtered else ChangeKind.DELETED
-        for oid in missing:
+        for oid in before - present:
             if oid in self._known:
                 self.remove(self._known[oid], kind)
 

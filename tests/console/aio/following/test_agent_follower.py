@@ -74,26 +74,6 @@ async def test_a_snapshot_in_parts_is_one(make_agent: MakeAgent, make_client: Ma
         assert len(asked(agent, SubscribeRequest)) == 1
 
 
-async def test_objects_are_there_with_their_part_of_a_snapshot(make_agent: MakeAgent, make_client: MakeClient) -> None:
-    agent = await make_agent(subscriptions=True)
-    agent.objects = [widget("a"), widget("b")]
-    client, _ = await make_client()
-    async with client.follow("widget", package=PACKAGE) as widgets:
-        assert await read_kinds(widgets, 2) == [(ADDED, "a"), (ADDED, "b")]
-        agent.mute = {SubscribeRequest}
-        await agent.publish_to_subscribers(widget("a"), skip=2)
-        await until(lambda: len(asked(agent, SubscribeRequest)) == 2)
-        request = [item for item in agent.asked if isinstance(item.content, SubscribeRequest)][-1]
-        agent.subscribers = {"sub-9": Subscriber(request)}
-        await agent.reply(request, SubscribeResponse(subscription_id="sub-9", interval=1, lifetime=60))
-        await agent.publish_to_subscribers(widget("c"), partial=True)
-        assert await read_kinds(widgets, 1) == [(ADDED, "c")]
-        assert len(widgets) == 3  # what has not come yet may come with the last part
-        await agent.publish_to_subscribers(widget("b"))
-        assert await read_kinds(widgets, 1) == [(DELETED, "a")]
-        assert len(widgets) == 2
-
-
 async def test_a_refused_subscription_is_replaced_by_queries(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent(subscriptions=True)
     agent.objects = [widget("a")]
