@@ -2,8 +2,8 @@
 
 Two brokers of this project, each a process, get the same messages in turn, from one client. Their processor time is
 compared, which is of use on a machine with other work. Two brokers without rules differ by 3 % and more, by where their
-memory lies, and always alike: so many pairs of them are compared, of which single ones are up to 15 % off. The messages
-go to a queue that keeps the last ones, or over an exchange to such a queue; the rules that allow them are the last ones.
+memory lies, and always alike: so many pairs of them are compared, of which single ones are up to 15 % off. Messages go
+to a queue that keeps the last ones, or over an exchange to such a queue; the rules that allow them are the last ones.
 
     python bench/broker_access.py [--rules N] [--messages N] [--pairs N] [--rounds N] [--case TEXT] [--json FILE]
 """
