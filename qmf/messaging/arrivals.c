@@ -11,7 +11,7 @@
 #include <descrobject.h>
 #include <structmember.h>
 
-static PyObject *name_content, *name_properties, *name_delivery, *no_arguments;
+static PyObject *name_content, *name_properties, *name_delivery, *name_dict, *no_arguments;
 
 PyDoc_STRVAR(places_doc,
 "places(kind, names)\n\n"
@@ -157,7 +157,8 @@ static PyObject *take_apart(PyObject *Py_UNUSED(module), PyObject *const *argume
     }
     PyObject *attributes = content ? attributes_of(PyTuple_GET_ITEM(known, 4), content, arguments[3]) : NULL;
     PyObject *message = attributes ? kind->tp_new(kind, no_arguments, NULL) : NULL;
-    if (message && PyObject_GenericSetDict(message, attributes, NULL))
+    /* By the descriptor of `__dict__`: it knows where an interpreter keeps attributes that are not in a dict yet. */
+    if (message && PyObject_GenericSetAttr(message, name_dict, attributes))
         Py_CLEAR(message);
     Py_XDECREF(content);
     Py_XDECREF(attributes);
@@ -176,11 +177,12 @@ static int start(PyObject *module)
     name_content = PyUnicode_InternFromString("content");
     name_properties = PyUnicode_InternFromString("properties");
     name_delivery = PyUnicode_InternFromString("delivery");
+    name_dict = PyUnicode_InternFromString("__dict__");
     no_arguments = PyTuple_New(0);
-    if (!name_content || !name_properties || !name_delivery || !no_arguments)
+    if (!name_content || !name_properties || !name_delivery || !name_dict || !no_arguments)
         return -1;
     /* Changes with what arrivals.py and this file say to each other: a module that was compiled before is not used. */
-    return PyModule_AddIntConstant(module, "VERSION", 1);
+    return PyModule_AddIntConstant(module, "VERSION", 2);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -15,7 +15,7 @@ from typing import Any
 from qmf.bus.engine.native import NO_NATIVE
 
 #: Of the module that fits; see `VERSION` there.
-_VERSION = 1
+_VERSION = 2
 
 
 class ArrivalFunctions:
