@@ -34,7 +34,7 @@ def test_all_methods_notify() -> None:
     names = [name for name in vars(BrokerObserver) if not name.startswith("_")]
     noted: list[tuple[str, str]] = []
     everything = [
-        type(whose, (BrokerObserver,), {name: partial(_note, noted, whose, name) for name in names})()
+        type(whose, (BrokerObserver,), {name: staticmethod(partial(_note, noted, whose, name)) for name in names})()
         for whose in ("first", "second")
     ]
     together = BrokerObservers(*everything, BrokerObserver())
