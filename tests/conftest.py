@@ -60,6 +60,16 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """See `support.reporting`."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    from support.reporting import run_and_report
+
+    run_and_report(item, nextitem)
+    return True
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """A test leaves Ctrl-C as it was: others send it to themselves."""
