@@ -23,10 +23,10 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.nodes.topics import PolicyKind
+from qmf.broker.operations.forwarders import ForwardingError
+from qmf.broker.operations.forwarding import ForwardingOperations
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.peers import FederationError
 from qmf.broker.operations.principal import BROKER
-from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.broker.options import BrokerArguments, BrokerOptions
 from qmf.broker.protocols.amqp.protocol import AmqpProtocol
 from qmf.broker.queue_links.links import BrokerQueueLinks
@@ -117,6 +117,7 @@ class Broker(AsyncClosable):
         self._amqp: AmqpProtocol | None = None
         self._mqtt: MqttProtocol | None = None
         self._expiry: asyncio.TimerHandle | None = None
+        self._forwarding: ForwardingOperations | None = None
         self._federation: BrokerFederation | None = None
         self._relays: BrokerRelays | None = None
         self._queue_links: BrokerQueueLinks | None = None
@@ -215,11 +216,12 @@ class Broker(AsyncClosable):
         if options.data_dir is not None:
             self._open_data_dir(options.data_dir, self._registry)
         operations = Operations(self._registry, options.policy)
+        self._forwarding = operations.forwarding
         federation = self._make_federation(operations)
         self._add_observers(self._registry, operations)
         self._create_nodes(self._registry, operations)
         if self._persistence is not None:
-            await self._restore_peers(self._persistence, federation)
+            await self._restore_forwarders(self._persistence, self._forwarding)
         self._sessions = ClientSessions(operations, options.connection_limits)
         self._registry.on_deleted = self._on_node_deleted
         operations.on_policy_changed = self._on_policy_changed
@@ -407,28 +409,20 @@ class Broker(AsyncClosable):
         self._persistence = Persistence(path, registry)
         self._id = stored_id(path)
 
-    async def _restore_peers(self, persistence: Persistence, federation: BrokerFederation) -> None:
+    async def _restore_forwarders(self, persistence: Persistence, forwarding: ForwardingOperations) -> None:
         from qmf.broker.store.errors import StoreDamaged
 
-        for each in persistence.peers:
+        types = forwarding.types
+        for each in persistence.forwarders:
+            kind, name = each.kind.value, each.name
+            if kind not in types:
+                log.warning("%s %s: not used, since this broker was started without relaying", kind, name)
+                continue
             try:
-                self._restore_peer(federation, each.kind.value, each.name, each.fields)
-            except (FederationError, QueueLinkError) as error:
+                types[kind].restore(name, each.fields)
+            except ForwardingError as error:
                 await self._close_data_dir()
-                raise StoreDamaged(
-                    persistence.path, f"{each.kind.value} {each.name!r} cannot be restored: {error}"
-                ) from error
-
-    def _restore_peer(self, federation: BrokerFederation, kind: str, name: str, fields: Mapping[str, object]) -> None:
-        assert self._queue_links is not None
-        if kind == "queuelink":
-            self._queue_links.restore(name, fields)
-        elif kind != "relay":
-            federation.restore(kind, name, fields)
-        elif self._relays is not None:
-            self._relays.restore(name, fields)
-        else:
-            log.warning("relay %s: not used, since this broker was started without relaying", name)
+                raise StoreDamaged(persistence.path, f"{kind} {name!r} cannot be restored: {error}") from error
 
     async def _close_data_dir(self) -> None:
         persistence, self._persistence = self._persistence, None
@@ -459,26 +453,18 @@ class Broker(AsyncClosable):
         await self._management.start()
 
     def _on_node_deleted(self, node: Queue | Exchange) -> None:
-        """A node was deleted: links that clients have there end, and those to other brokers."""
+        """A node was deleted: links that clients have there end, and what forwards its messages."""
         assert self._sessions is not None
-        assert self._federation is not None
+        assert self._forwarding is not None
         self._sessions.on_node_deleted(node)
-        self._federation.on_node_deleted(node)
-        if self._queue_links is not None:
-            self._queue_links.on_node_deleted(node)
-        if self._relays is not None:
-            self._relays.on_node_deleted(node)
+        self._forwarding.on_node_deleted(node)
 
     def _on_policy_changed(self) -> None:
         """Other rules apply: what lacks a right now ends."""
         assert self._sessions is not None
-        assert self._federation is not None
+        assert self._forwarding is not None
         self._sessions.on_policy_changed()
-        self._federation.on_policy_changed()
-        if self._queue_links is not None:
-            self._queue_links.on_policy_changed()
-        if self._relays is not None:
-            self._relays.on_policy_changed()
+        self._forwarding.on_policy_changed()
 
     def _expire(self) -> None:
         """Remove the messages whose time to live has ended; one that is the next to be delivered is removed earlier."""

@@ -10,7 +10,8 @@ import attrs
 from qmf.broker.federation.peer_credentials import CredentialsUnusable, PeerCredentials, read_credentials
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.nodes.relay_addresses import DEAD_LETTERS
-from qmf.broker.operations.peers import FederationError, LinkDirection
+from qmf.broker.operations.forwarders import ForwardingError
+from qmf.broker.operations.peers import LinkDirection
 from qmf.broker.operations.principal import Principal, split_stored
 from qmf.bus.url import BusUrl, UrlError, parse_url
 
@@ -56,6 +57,13 @@ class Domain:
     password: str | None = attrs.field(repr=False)
     properties: Mapping[str, object] = attrs.field(repr=False)
     credentials: PeerCredentials = attrs.field(factory=PeerCredentials)
+
+    kind = "domain"  #: see `PeerDomain`
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """What the store keeps of it: `read_domain` reads it."""
+        return self.properties
 
     @property
     def url(self) -> str:
@@ -138,7 +146,7 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
         strict: refuse other properties.
 
     Raises:
-        FederationError: a property is missing or wrong.
+        ForwardingError: a property is missing or wrong.
     """
     arguments = Arguments(properties)
     try:
@@ -153,11 +161,11 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
         if strict:  # one that is restored says in its state what is missing
             credentials.check()
     except (NodeArgumentError, CredentialsUnusable) as error:
-        raise FederationError(f"invalid-argument: {error}") from error
+        raise ForwardingError(f"invalid-argument: {error}") from error
     if "NONE" in (item.upper() for item in names):
-        raise FederationError("invalid-argument: sasl_mechanisms: connections without SASL are not possible here")
+        raise ForwardingError("invalid-argument: sasl_mechanisms: connections without SASL are not possible here")
     if least and (plain := [url for url in urls if not url.tls]):
-        raise FederationError(f"invalid-argument: min_ssf: {plain[0]} has no TLS; write amqps://")
+        raise ForwardingError(f"invalid-argument: min_ssf: {plain[0]} has no TLS; write amqps://")
     refuse_unknown(arguments, strict=strict)
     return Domain(
         name,
@@ -186,7 +194,7 @@ def read_link(
         strict: refuse other properties.
 
     Raises:
-        FederationError: a property is missing or wrong.
+        ForwardingError: a property is missing or wrong.
     """
     return _read_link(direction, name, properties, principal, f"qmf-link-{uuid.uuid4()}", strict=strict)
 
@@ -195,7 +203,7 @@ def read_stored_link(direction: LinkDirection, name: str, fields: Mapping[str, o
     """A link as the store has it (`LinkDefinition.fields`).
 
     Raises:
-        FederationError: a field is missing or wrong.
+        ForwardingError: a field is missing or wrong.
     """
     return _read_link(direction, name, *split_link_fields(fields), strict=False)
 
@@ -231,9 +239,9 @@ def _read_link(
         peer_type = arguments.text("peer_type")
         by_address, dead_letters = arguments.boolean("by_address"), arguments.text("dead_letters")
     except NodeArgumentError as error:
-        raise FederationError(f"invalid-argument: {error}") from error
+        raise ForwardingError(f"invalid-argument: {error}") from error
     if not domain:
-        raise FederationError("Domain must be specified")
+        raise ForwardingError("Domain must be specified")
     refuse_unknown(arguments, strict=strict)
     creator = principal.lasting
     definition = LinkDefinition(
@@ -256,7 +264,7 @@ def _read_link(
         dead_letters=dead_letters or DEAD_LETTERS,
     )
     if problem := _contradiction(definition):
-        raise FederationError(f"invalid-argument: {problem}")
+        raise ForwardingError(f"invalid-argument: {problem}")
     return definition
 
 
@@ -297,13 +305,13 @@ def _urls(value: object) -> tuple[BusUrl, ...]:
     """The URLs of a domain: ours, or those of qpidd, such as ``amqp:tcp:one:5672,tcp:two:5672``."""
     items = value.split(",") if isinstance(value, str) else value
     if not value:
-        raise FederationError("A url is required for a domain!")
+        raise ForwardingError("A url is required for a domain!")
     if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-        raise FederationError("invalid-argument: url: must be a text or a list of texts")
+        raise ForwardingError("invalid-argument: url: must be a text or a list of texts")
     try:
         return tuple(_url(str(item).strip()) for item in items)
     except UrlError as error:
-        raise FederationError(f"invalid-argument: url: {error}") from error
+        raise ForwardingError(f"invalid-argument: url: {error}") from error
 
 
 def _url(text: str) -> BusUrl:
@@ -321,10 +329,10 @@ def refuse_unknown(arguments: Arguments, *, strict: bool) -> None:
     """Refuse properties that were not read.
 
     Raises:
-        FederationError: `strict` is set, and there are some.
+        ForwardingError: `strict` is set, and there are some.
     """
     if strict and arguments.unknown:
-        raise FederationError(f"invalid-argument: {', '.join(arguments.unknown)}: unknown")
+        raise ForwardingError(f"invalid-argument: {', '.join(arguments.unknown)}: unknown")
 
 
 def plain_values(properties: Mapping[str, object]) -> dict[str, object]:

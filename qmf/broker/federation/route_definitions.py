@@ -20,7 +20,8 @@ from qmf.broker.federation.definitions import (
 )
 from qmf.broker.federation.peer_credentials import CredentialsUnusable, read_credentials
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
-from qmf.broker.operations.peers import TRANSPORTS, FederationError, LinkDirection
+from qmf.broker.operations.forwarders import ForwardingError
+from qmf.broker.operations.peers import TRANSPORTS, LinkDirection
 from qmf.broker.operations.principal import Principal
 from qmf.bus.url import BusUrl, UrlError, parse_url
 
@@ -141,7 +142,7 @@ def read_route_link(
         strict: refuse other properties.
 
     Raises:
-        FederationError: a property is missing or wrong.
+        ForwardingError: a property is missing or wrong.
     """
     return _read_route_link(name, properties, principal, _new_container(), strict=strict)
 
@@ -150,7 +151,7 @@ def read_stored_route_link(name: str, fields: Mapping[str, object]) -> RouteLink
     """A link as the store has it (`RouteLinkDefinition.fields`).
 
     Raises:
-        FederationError: a field is missing or wrong.
+        ForwardingError: a field is missing or wrong.
     """
     properties, principal, container = split_link_fields(fields)
     return _read_route_link(name, properties, principal, container, strict=False)
@@ -170,7 +171,7 @@ def read_bridge(
         strict: refuse other properties.
 
     Raises:
-        FederationError: a property is missing or wrong.
+        ForwardingError: a property is missing or wrong.
     """
     return _read_bridge(name, properties, principal, _new_container(), strict=strict)
 
@@ -179,7 +180,7 @@ def read_stored_bridge(name: str, fields: Mapping[str, object]) -> BridgeDefinit
     """A bridge as the store has it (`BridgeDefinition.fields`).
 
     Raises:
-        FederationError: a field is missing or wrong.
+        ForwardingError: a field is missing or wrong.
     """
     properties, principal, container = split_link_fields(fields)
     return _read_bridge(name, properties, principal, container, strict=False)
@@ -199,11 +200,11 @@ def _read_route_link(
         if strict:
             credentials.check()
     except (NodeArgumentError, CredentialsUnusable) as error:
-        raise FederationError(f"invalid parameter to method call: {error}") from error
+        raise ForwardingError(f"invalid parameter to method call: {error}") from error
     if not host or not port:
-        raise FederationError(f"invalid parameter to method call: {'port' if host else 'host'}: is missing")
+        raise ForwardingError(f"invalid parameter to method call: {'port' if host else 'host'}: is missing")
     if transport not in TRANSPORTS:
-        raise FederationError(f"transport is not supported: {transport}")
+        raise ForwardingError(f"transport is not supported: {transport}")
     refuse_unknown(arguments, strict=strict)
     tls = TRANSPORTS[transport]
     domain = Domain(
@@ -223,15 +224,15 @@ def _alternates(value: object, port: int, *, tls: bool) -> list[BusUrl]:
     """Other hosts of a link, such as ``two,three:5673``: tried in this order after its own, by default at its port."""
     items = value.split(",") if isinstance(value, str) else () if value is None else value
     if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-        raise FederationError("invalid parameter to method call: alternates: must be a text or a list of texts")
+        raise ForwardingError("invalid parameter to method call: alternates: must be a text or a list of texts")
     found = []
     for item in filter(None, (str(item).strip() for item in items)):
         try:
             url = parse_url(item)
         except UrlError as error:
-            raise FederationError(f"invalid parameter to method call: alternates: {error}") from error
+            raise ForwardingError(f"invalid parameter to method call: alternates: {error}") from error
         if url != BusUrl(url.host, url.port):
-            raise FederationError(f"invalid parameter to method call: alternates: {item!r}: must be HOST or HOST:PORT")
+            raise ForwardingError(f"invalid parameter to method call: alternates: {item!r}: must be HOST or HOST:PORT")
         has_port = item.removeprefix(f"[{url.host}]").removeprefix(url.host).startswith(":")
         found.append(BusUrl(url.host, url.port if has_port else port, tls))
     return found
@@ -249,14 +250,14 @@ def _read_bridge(
         max_hops = arguments.number("max_hops")
         exactly_once = read_reliability(arguments, durable=flags[3])
     except NodeArgumentError as error:
-        raise FederationError(f"invalid parameter to method call: {error}") from error
+        raise ForwardingError(f"invalid parameter to method call: {error}") from error
     is_queue, is_local, dynamic, durable = flags
     credit = UNLIMITED if credit is None else credit
     _check_bridge(src, dest, tag, queue, is_queue=is_queue, is_local=is_local, dynamic=dynamic)
     if credit and sync > credit:
-        raise FederationError("The credit value must be greater than configured sync (ack) interval.")
+        raise ForwardingError("The credit value must be greater than configured sync (ack) interval.")
     if max_hops == 0:
-        raise FederationError("invalid parameter to method call: max_hops: must be 1 or more, not 0")
+        raise ForwardingError("invalid parameter to method call: max_hops: must be 1 or more, not 0")
     refuse_unknown(arguments, strict=strict)
     return BridgeDefinition(
         name,
@@ -285,19 +286,19 @@ def _check_bridge(src: str, dest: str, tag: str, queue: str, *, is_queue: bool, 
     """See whether properties of a bridge go together.
 
     Raises:
-        FederationError: they don't.
+        ForwardingError: they don't.
     """
     for what, address in (("src", src), ("dest", dest)):
         if not address:
-            raise FederationError(f"invalid parameter to method call: {what}: is missing")
+            raise ForwardingError(f"invalid parameter to method call: {what}: is missing")
     if dynamic and is_local:
-        raise FederationError("Dynamic routing not supported for push routes")
+        raise ForwardingError("Dynamic routing not supported for push routes")
     if dynamic and is_queue:
-        raise FederationError("invalid parameter to method call: dynamic: the source must be an exchange")
+        raise ForwardingError("invalid parameter to method call: dynamic: the source must be an exchange")
     if queue and (is_local or is_queue):
-        raise FederationError("invalid parameter to method call: queue: only pulled exchanges have one")
+        raise ForwardingError("invalid parameter to method call: queue: only pulled exchanges have one")
     if {",", " "} & {*tag}:
-        raise FederationError("invalid parameter to method call: tag: must not contain commas or blanks")
+        raise ForwardingError("invalid parameter to method call: tag: must not contain commas or blanks")
 
 
 def _new_container() -> str:

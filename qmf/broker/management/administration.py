@@ -20,18 +20,17 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NoSuchExchange
 from qmf.broker.nodes.topics import PolicyKind, TopicError
+from qmf.broker.operations.forwarders import ForwardingError
+from qmf.broker.operations.forwarding import QUEUE_LINK, RELAY
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.peers import TRANSPORTS, FederationError, LinkDirection
+from qmf.broker.operations.peers import TRANSPORTS, LinkDirection
 from qmf.broker.operations.policy import Action, ObjectType
 from qmf.broker.operations.principal import Principal
-from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.errors import DecodeError
 
 #: What `create` and `delete` know.
 _EXCHANGE_TYPES = ("exchange", "topic")
-_DOMAIN, _LINK, _BRIDGE, _RELAY, _QUEUE_LINK = "domain", "link", "bridge", "relay", "queuelink"
-_DIRECTIONS = {direction.value: direction for direction in LinkDirection}
-_PEER_TYPES = frozenset({_DOMAIN, _LINK, _BRIDGE, _RELAY, _QUEUE_LINK, *_DIRECTIONS})
+_FORWARDER_TYPES = frozenset({"domain", "link", "bridge", RELAY, QUEUE_LINK, *(each.value for each in LinkDirection)})
 #: Beginning of the names of links that only `connect` gives.
 _RESERVED = "qpid."
 _POLICIES = {kind.value: kind for kind in PolicyKind}
@@ -64,8 +63,8 @@ class Administration:
         """
         if type == "binding":
             self._bind(name, properties)
-        elif type in _PEER_TYPES:
-            self._create_peer(type, name, properties, strict=strict)
+        elif type in _FORWARDER_TYPES:
+            self._create_forwarder(type, name, properties, strict=strict)
         elif type in _POLICIES or (type == "topic" and "exchange" in properties):
             self._create_named(type, name, properties, strict=strict)
         else:
@@ -103,8 +102,11 @@ class Administration:
         if type == "binding":
             exchange, queue, key = self._ends(name, "Unbind")
             self._operations.unbind(self._principal, exchange, queue, key)
-        elif type in _PEER_TYPES:
-            self._delete_peer(type, name)
+        elif type in _FORWARDER_TYPES:
+            try:
+                self._operations.forwarding.delete(self._principal, type, name)
+            except ForwardingError as error:
+                raise MethodError(str(error)) from error
         elif type == "queue":
             self._delete_queue(name, options)
         elif type in _POLICIES:
@@ -136,7 +138,7 @@ class Administration:
         Raises:
             MethodError: there is none, or another type was asked for.
         """
-        if type in (*_EXCHANGE_TYPES, "binding", *_PEER_TYPES):
+        if type in (*_EXCHANGE_TYPES, "binding", *_FORWARDER_TYPES):
             raise refusal(ErrorCode.NOT_IMPLEMENTED, f"only queues can be asked for, not {name!r}")
         self._check_type(type, ("queue",))
         found = self._registry.queue(name)
@@ -242,8 +244,8 @@ class Administration:
             return
         wanted = {**properties, "host": host, "port": port, "transport": transport}
         try:
-            forwarding.create_route_link(self._principal, name, wanted, strict=False)
-        except FederationError as error:
+            forwarding.create(self._principal, "link", name, wanted)
+        except ForwardingError as error:
             raise refusal(ErrorCode.INVALID_PARAMETER, str(error)) from error
 
     @answers_refusals
@@ -266,8 +268,8 @@ class Administration:
                 self._operations.ask_missing(self._principal, Action.CREATE, ObjectType.LINK, name)
                 return
         try:
-            forwarding.create_bridge(self._principal, name, {**properties, "link": link})
-        except FederationError as error:
+            forwarding.create(self._principal, "bridge", name, {**properties, "link": link})
+        except ForwardingError as error:
             raise refusal(ErrorCode.INVALID_PARAMETER, str(error)) from error
 
     @answers_refusals
@@ -328,45 +330,15 @@ class Administration:
         except NodeDeclarationError as error:
             raise MethodError(f"invalid parameter to method call: {error}") from error
 
-    def _create_peer(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
+    def _create_forwarder(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
         """Create a domain, a link, a route, a relay, or a link between queues."""
         if not name:
             raise MethodError("invalid parameter to method call: the name is empty")
-        forwarding = self._operations.forwarding
+        if type == "link" and name.startswith(_RESERVED):
+            raise MethodError(f"names prefixed with '{_RESERVED}' are reserved: {name}")
         try:
-            if type == _DOMAIN:
-                forwarding.create_domain(self._principal, name, properties, strict=strict)
-            elif type == _LINK:
-                if name.startswith(_RESERVED):
-                    raise FederationError(f"names prefixed with '{_RESERVED}' are reserved: {name}")
-                forwarding.create_route_link(self._principal, name, properties, strict=strict)
-            elif type == _BRIDGE:
-                forwarding.create_bridge(self._principal, name, properties, strict=strict)
-            elif type == _RELAY:
-                forwarding.create_relay(self._principal, name, properties, strict=strict)
-            elif type == _QUEUE_LINK:
-                forwarding.create_queue_link(self._principal, name, properties, strict=strict)
-            else:
-                forwarding.create_link(self._principal, _DIRECTIONS[type], name, properties, strict=strict)
-        except (FederationError, QueueLinkError) as error:
-            raise MethodError(str(error)) from error
-
-    def _delete_peer(self, type: str, name: str) -> None:
-        forwarding = self._operations.forwarding
-        try:
-            if type == _DOMAIN:
-                forwarding.delete_domain(self._principal, name)
-            elif type == _LINK:
-                forwarding.delete_route_link(self._principal, name)
-            elif type == _BRIDGE:
-                forwarding.delete_bridge(self._principal, name)
-            elif type == _RELAY:
-                forwarding.delete_relay(self._principal, name)
-            elif type == _QUEUE_LINK:
-                forwarding.delete_queue_link(self._principal, name)
-            else:
-                forwarding.delete_link(self._principal, _DIRECTIONS[type], name)
-        except (FederationError, QueueLinkError) as error:
+            self._operations.forwarding.create(self._principal, type, name, properties, strict=strict)
+        except ForwardingError as error:
             raise MethodError(str(error)) from error
 
     def _bind(self, name: str, arguments: Mapping[str, object]) -> None:

@@ -12,9 +12,9 @@ from qmf.broker.management.sampling import SampledObject, SampledObjects, Statis
 from qmf.broker.management.values import lstr, sstr
 from qmf.broker.nodes.observed_forwarding import MessageRelay, NodeLink
 from qmf.broker.nodes.observer import BrokerObserver
+from qmf.broker.operations.forwarders import ForwardingError
+from qmf.broker.operations.forwarding import QUEUE_LINK, RELAY
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.peers import FederationError
-from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.errors import CallerError
 from qmf.models.forwarding import agent as model
 
@@ -33,7 +33,7 @@ def _call(method: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
     """The result of an operation; its errors are those of a method."""
     try:
         return answers_refusals(method)(*args, **kwargs)
-    except (FederationError, QueueLinkError) as error:
+    except ForwardingError as error:
         raise MethodError(str(error)) from error
 
 
@@ -70,11 +70,11 @@ class ManagedRelay(model.Relay, SampledObject):
 
     def pause(self) -> None:
         """See the schema."""
-        _call(self._operations.forwarding.pause_relay, current_principal(), self._relay.name)
+        _call(self._operations.forwarding.pause, current_principal(), RELAY, self._relay.name)
 
     def resume(self) -> None:
         """See the schema."""
-        _call(self._operations.forwarding.resume_relay, current_principal(), self._relay.name)
+        _call(self._operations.forwarding.resume, current_principal(), RELAY, self._relay.name)
 
     def retryDeadLetters(self, count: int) -> model.RelayRetryDeadLettersResult:
         """See the schema."""
@@ -119,11 +119,11 @@ class ManagedQueueLink(model.QueueLink, SampledObject):
 
     def pause(self) -> None:
         """See the schema."""
-        _call(self._operations.forwarding.pause_queue_link, current_principal(), self._link.name)
+        _call(self._operations.forwarding.pause, current_principal(), QUEUE_LINK, self._link.name)
 
     def resume(self) -> None:
         """See the schema."""
-        _call(self._operations.forwarding.resume_queue_link, current_principal(), self._link.name)
+        _call(self._operations.forwarding.resume, current_principal(), QUEUE_LINK, self._link.name)
 
 
 class ForwardingPublisher(BrokerObserver):
@@ -146,9 +146,9 @@ class ForwardingPublisher(BrokerObserver):
             agent.register(*CLASSES, *EVENTS)
         sampler.add("QueueLink", self._queue_links.sample)
         sampler.add("Relay", self._relays.sample)
-        for relay in () if relays is None else relays.relays:
+        for relay in relays or ():
             self.on_relay_declared(relay)
-        for link in () if queue_links is None else queue_links.links:
+        for link in queue_links or ():
             self.on_queue_link_declared(link)
 
     def on_relay_declared(self, relay: MessageRelay) -> None:

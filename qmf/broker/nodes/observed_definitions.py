@@ -10,6 +10,10 @@ class ObservedDefinition(Hashable, Protocol):
     """What consoles create, and the store may keep. Compared by identity."""
 
     @property
+    def kind(self) -> str:
+        """Of which type consoles create it."""
+
+    @property
     def name(self) -> str:
         """Its name among those of its kind."""
 

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from typing import Protocol
 
 from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.observed_definitions import ObservedDefinition, ObservedState
 
 
-class PeerDomain(Hashable, Protocol):
-    """Another broker, to which this one has links. Compared by identity."""
-
-    @property
-    def name(self) -> str:
-        """Name of the domain."""
-
-    @property
-    def durable(self) -> bool:
-        """It is there again after a restart."""
+class PeerDomain(ObservedDefinition, Protocol):
+    """Another broker, to which this one has links; its `fields` have its password. Compared by identity."""
 
     @property
     def url(self) -> str:
@@ -32,17 +23,12 @@ class PeerDomain(Hashable, Protocol):
     def username(self) -> str | None:
         """Who logs in, or None."""
 
-    @property
-    def properties(self) -> Mapping[str, object]:
-        """As it was created, with its password."""
-
 
 class PeerLink(ObservedDefinition, ObservedState, Protocol):
-    """A link of this broker to another one, whether or not it is up. Compared by identity."""
+    """A link of this broker to another one, whether or not it is up. Compared by identity.
 
-    @property
-    def kind(self) -> str:
-        """Of which type consoles create it: ``incoming``, ``outgoing`` or ``link``."""
+    Its kind is ``incoming``, ``outgoing`` or ``link``.
+    """
 
     @property
     def place(self) -> tuple[str, int, bool]:
@@ -99,10 +85,6 @@ class BridgeProperties(Protocol):
 
 class PeerBridge(ObservedDefinition, ObservedState, Protocol):
     """A route on a link of kind ``link``, whether or not it is up. Compared by identity."""
-
-    @property
-    def kind(self) -> str:
-        """Of which type consoles create it: ``bridge``."""
 
     @property
     def link(self) -> PeerLink:

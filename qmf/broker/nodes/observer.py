@@ -20,6 +20,7 @@ from qmf.broker.nodes.observed_clients import (
     ClientSession,
     LastingSession,
 )
+from qmf.broker.nodes.observed_definitions import ObservedDefinition
 from qmf.broker.nodes.observed_forwarding import MessageRelay, NodeLink
 from qmf.broker.nodes.observed_peers import PeerBridge, PeerDomain, PeerLink
 from qmf.broker.nodes.peer_routes import PeerRoute
@@ -105,6 +106,12 @@ class BrokerObserver:
 
     def on_policy_deleted(self, policy: NodePolicy) -> None:
         """A policy is about to be deleted."""
+
+    def on_forwarder_declared(self, forwarder: ObservedDefinition) -> None:
+        """A domain, a link, a bridge or a relay was created; it is reported as what it is as well."""
+
+    def on_forwarder_deleted(self, forwarder: ObservedDefinition) -> None:
+        """One of them is about to be deleted; it is reported as what it is as well."""
 
     def on_domain_declared(self, domain: PeerDomain) -> None:
         """A domain was created."""

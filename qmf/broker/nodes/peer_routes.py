@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Protocol
 
 import attrs
 
-from qmf.broker.nodes.observed_definitions import ObservedState
+from qmf.broker.nodes.observed_definitions import ObservedDefinition, ObservedState
 
 
 @attrs.frozen
@@ -43,20 +42,8 @@ class RouteMeasure:
     behind: float = 0.0
 
 
-class PeerRoute(ObservedState, Hashable, Protocol):
+class PeerRoute(ObservedDefinition, ObservedState, Protocol):
     """An incoming or outgoing link, or a bridge, whether or not it is up. Compared by identity."""
-
-    @property
-    def name(self) -> str:
-        """Name of the link or the bridge."""
-
-    @property
-    def kind(self) -> str:
-        """Of which type consoles create it."""
-
-    @property
-    def durable(self) -> bool:
-        """It is there again after a restart."""
 
     @property
     def ends(self) -> RouteEnds:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from qmf.broker.operations.peers import Federation, FederationError, LinkDirection, Relays
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.operations.forwarders import Forwarders, ForwardingError, PausableForwarders, Relays
+from qmf.broker.operations.peers import Federation
 from qmf.broker.operations.policy import Action, ObjectType, Operation
 from qmf.broker.operations.principal import Principal
-from qmf.broker.operations.queue_links import QueueLinkError, QueueLinks
+
+#: Types that are not those of federation, as consoles name them.
+RELAY, QUEUE_LINK = "relay", "queuelink"
+
+_MISSING = {
+    RELAY: "this broker does not relay: it was started without that",
+    QUEUE_LINK: "this broker can have no links between queues",
+}
 
 
 class ForwardingOperations:
     """What clients, consoles and programs in the process can do with what forwards messages; see `Operations`.
 
-    ACL files know the creation of links alone, so that it stands for all changes.
+    ACL files know the creation of links alone, so that it stands for all changes. Types have the names that consoles
+    have for them: ``domain``, ``incoming``, ``outgoing``, ``link``, ``bridge``, ``relay`` and ``queuelink``.
 
     Attributes:
         federation: the domains and links of the broker; None for one that can have none. Set when the broker starts.
@@ -25,109 +37,58 @@ class ForwardingOperations:
         """Make the operations of a broker; `ask` asks the policy, see `Operations.ask`."""
         self._ask = ask
         self.federation: Federation | None = None
-        self.queue_links: QueueLinks | None = None
-        self.relays: Relays | None = None
+        self.queue_links: PausableForwarders[Any] | None = None
+        self.relays: Relays[Any] | None = None
 
-    def create_domain(
-        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
+    @property
+    def types(self) -> dict[str, Forwarders[Any]]:
+        """What the broker has of each type."""
+        others = {QUEUE_LINK: self.queue_links, RELAY: self.relays}
+        found = {} if self.federation is None else dict(self.federation.types)
+        return found | {type: each for type, each in others.items() if each is not None}
+
+    def create(
+        self, principal: Principal, type: str, name: str, properties: Mapping[str, object], *, strict: bool = False
     ) -> None:
-        """Create a domain; see `Federation.add_domain`."""
-        self._ask_federation(principal, name).add_domain(name, properties, strict=strict)
+        """Create one of a type; see `Forwarders.add`."""
+        self._find(principal, type, name).add(principal, name, properties, strict=strict)
 
-    def delete_domain(self, principal: Principal, name: str) -> None:
-        """Delete a domain; see `Federation.remove_domain`."""
-        self._ask_federation(principal, name).remove_domain(name)
+    def delete(self, principal: Principal, type: str, name: str) -> None:
+        """Delete one of a type; see `Forwarders.remove`."""
+        self._find(principal, type, name).remove(name)
 
-    def create_link(
-        self,
-        principal: Principal,
-        direction: LinkDirection,
-        name: str,
-        properties: Mapping[str, object],
-        *,
-        strict: bool = False,
-    ) -> None:
-        """Create a link to another broker; see `Federation.add_link`."""
-        self._ask_federation(principal, name).add_link(principal, direction, name, properties, strict=strict)
+    def pause(self, principal: Principal, type: str, name: str) -> None:
+        """Let messages wait; see `PausableForwarders.pause`."""
+        self._find_pausable(principal, type, name).pause(name)
 
-    def delete_link(self, principal: Principal, direction: LinkDirection, name: str) -> None:
-        """Delete a link to another broker; see `Federation.remove_link`."""
-        self._ask_federation(principal, name).remove_link(direction, name)
-
-    def create_route_link(
-        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
-    ) -> None:
-        """Create a link for routes; see `Federation.add_route_link`."""
-        self._ask_federation(principal, name).add_route_link(principal, name, properties, strict=strict)
-
-    def delete_route_link(self, principal: Principal, name: str) -> None:
-        """Delete a link for routes, with these; see `Federation.remove_route_link`."""
-        self._ask_federation(principal, name).remove_route_link(name)
-
-    def create_bridge(
-        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
-    ) -> None:
-        """Create a route on a link; see `Federation.add_bridge`."""
-        self._ask_federation(principal, name).add_bridge(principal, name, properties, strict=strict)
-
-    def delete_bridge(self, principal: Principal, name: str) -> None:
-        """Delete a route; see `Federation.remove_bridge`."""
-        self._ask_federation(principal, name).remove_bridge(name)
-
-    def create_relay(
-        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
-    ) -> None:
-        """Create a relay to a domain; see `Relays.add`."""
-        self._ask_relays(principal, name).add(principal, name, properties, strict=strict)
-
-    def delete_relay(self, principal: Principal, name: str) -> None:
-        """Delete a relay; see `Relays.remove`."""
-        self._ask_relays(principal, name).remove(name)
-
-    def pause_relay(self, principal: Principal, name: str) -> None:
-        """Let messages wait; see `Relays.pause`."""
-        self._ask_relays(principal, name).pause(name)
-
-    def resume_relay(self, principal: Principal, name: str) -> None:
-        """Forward messages again; see `Relays.resume`."""
-        self._ask_relays(principal, name).resume(name)
+    def resume(self, principal: Principal, type: str, name: str) -> None:
+        """Forward messages again; see `PausableForwarders.resume`."""
+        self._find_pausable(principal, type, name).resume(name)
 
     def retry_dead_letters(self, principal: Principal, name: str, count: int) -> int:
         """Forward dead letters again; see `Relays.retry`."""
-        return self._ask_relays(principal, name).retry(name, count)
+        self._find(principal, RELAY, name)
+        assert self.relays is not None
+        return self.relays.retry(name, count)
 
-    def create_queue_link(
-        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
-    ) -> None:
-        """Create a link within the broker; see `QueueLinks.add`."""
-        self._ask_queue_links(principal, name).add(principal, name, properties, strict=strict)
+    def on_node_deleted(self, node: Queue | Exchange) -> None:
+        """A node of the broker was deleted: what needs it ends."""
+        for each in self.types.values():
+            each.on_node_deleted(node)
 
-    def delete_queue_link(self, principal: Principal, name: str) -> None:
-        """Delete a link within the broker; see `QueueLinks.remove`."""
-        self._ask_queue_links(principal, name).remove(name)
+    def on_policy_changed(self) -> None:
+        """Other rules apply: what its creator may not do any more ends."""
+        for each in self.types.values():
+            each.on_policy_changed()
 
-    def pause_queue_link(self, principal: Principal, name: str) -> None:
-        """Let a link take no messages; see `QueueLinks.pause`."""
-        self._ask_queue_links(principal, name).pause(name)
-
-    def resume_queue_link(self, principal: Principal, name: str) -> None:
-        """Let a link take messages again; see `QueueLinks.resume`."""
-        self._ask_queue_links(principal, name).resume(name)
-
-    def _ask_federation(self, principal: Principal, name: str) -> Federation:
+    def _find(self, principal: Principal, type: str, name: str) -> Forwarders[Any]:
         self._ask(principal, Operation(Action.CREATE, ObjectType.LINK, name))
-        if self.federation is None:
-            raise FederationError("this broker can have no links to other brokers")
-        return self.federation
+        found = self.types.get(type)
+        if found is None:
+            raise ForwardingError(_MISSING.get(type, "this broker can have no links to other brokers"))
+        return found
 
-    def _ask_queue_links(self, principal: Principal, name: str) -> QueueLinks:
-        self._ask(principal, Operation(Action.CREATE, ObjectType.LINK, name))
-        if self.queue_links is None:
-            raise QueueLinkError("this broker can have no links between queues")
-        return self.queue_links
-
-    def _ask_relays(self, principal: Principal, name: str) -> Relays:
-        self._ask(principal, Operation(Action.CREATE, ObjectType.LINK, name))
-        if self.relays is None:
-            raise FederationError("this broker does not relay: it was started without that")
-        return self.relays
+    def _find_pausable(self, principal: Principal, type: str, name: str) -> PausableForwarders[Any]:
+        found = self._find(principal, type, name)
+        assert isinstance(found, PausableForwarders)
+        return found

@@ -10,8 +10,8 @@ import attrs
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.nodes.selectors import Selector, SelectorError, compile_selector
 from qmf.broker.nodes.start_positions import StartError, StartKind, StartPosition, read_start
+from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.principal import Principal, split_stored
-from qmf.broker.operations.queue_links import QueueLinkError
 
 #: Fields of a link in the store, besides its properties and its creator: the last stored message that it has looked at,
 #: and the messages that it has passed on.
@@ -87,7 +87,7 @@ def read_queue_link(
         strict: refuse other properties.
 
     Raises:
-        QueueLinkError: a property is missing or wrong.
+        ForwardingError: a property is missing or wrong.
     """
     arguments = Arguments(properties)
     try:
@@ -98,12 +98,12 @@ def read_queue_link(
         durable = arguments.boolean("durable")
         start, matches = _choice(mode, arguments.pop("start"), selector)
     except NodeArgumentError as error:
-        raise QueueLinkError(f"invalid-argument: {error}") from error
+        raise ForwardingError(f"invalid-argument: {error}") from error
     for what, address in (("source", source), ("target", target)):
         if not address:
-            raise QueueLinkError(f"invalid-argument: {what}: is missing")
+            raise ForwardingError(f"invalid-argument: {what}: is missing")
     if strict and arguments.unknown:
-        raise QueueLinkError(f"invalid-argument: {', '.join(arguments.unknown)}: unknown")
+        raise ForwardingError(f"invalid-argument: {', '.join(arguments.unknown)}: unknown")
     return QueueLinkDefinition(
         name,
         source,
@@ -127,9 +127,9 @@ def _choice(mode: LinkMode, start: object, selector: str) -> tuple[StartPosition
         position = StartPosition(_USUAL_START[mode]) if start is None else read_start(start)
         return position, compile_selector(selector) if selector else None
     except StartError as error:
-        raise QueueLinkError(f"invalid-argument: start: {error}") from error
+        raise ForwardingError(f"invalid-argument: start: {error}") from error
     except SelectorError as error:
-        raise QueueLinkError(f"invalid-argument: selector: {error}") from error
+        raise ForwardingError(f"invalid-argument: selector: {error}") from error
 
 
 #: Where links begin that do not say it: those that move take what waits, those that copy take what comes.
@@ -155,10 +155,10 @@ def read_stored_queue_link(name: str, fields: Mapping[str, object]) -> StoredQue
     """A link as the store has it (`QueueLinkDefinition.fields`).
 
     Raises:
-        QueueLinkError: a field is missing or wrong.
+        ForwardingError: a field is missing or wrong.
     """
     properties, principal = split_stored(fields)
     cursor, passed = properties.pop(_CURSOR, 0), properties.pop(_PASSED, 0)
     if not isinstance(cursor, int) or not isinstance(passed, int):
-        raise QueueLinkError("its place in the queue is no number")
+        raise ForwardingError("its place in the queue is no number")
     return StoredQueueLink(read_queue_link(name, properties, principal), cursor, passed)

@@ -15,6 +15,7 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.router import Node
+from qmf.broker.operations.forwarding import QUEUE_LINK
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.queue_links.allowance import Allowance
@@ -110,6 +111,8 @@ class QueueLink(abc.ABC):
         self._batch_size = BATCH
 
     # NodeLink
+
+    kind = QUEUE_LINK  #: see `ObservedDefinition`
 
     @property
     def name(self) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.last_values import LastValueOrder
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import AmbiguousNode
 from qmf.broker.nodes.router import Node
+from qmf.broker.operations.forwarders import ForwardingError, PausableForwarders
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import Principal
-from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.broker.queue_links.copying import CopyingLink
 from qmf.broker.queue_links.definitions import (
     LinkMode,
@@ -26,11 +26,8 @@ from qmf.broker.queue_links.moving import MovingLink
 _CLASSES: Mapping[LinkMode, type[QueueLink]] = {LinkMode.MOVE: MovingLink, LinkMode.COPY: CopyingLink}
 
 
-class BrokerQueueLinks:
-    """The links within a broker; the `QueueLinks` of its operations.
-
-    All methods belong to the thread of the broker's loop.
-    """
+class BrokerQueueLinks(PausableForwarders[QueueLink]):
+    """The links within a broker."""
 
     def __init__(self, operations: Operations) -> None:
         """Make the links of a broker that has none.
@@ -38,77 +35,58 @@ class BrokerQueueLinks:
         Args:
             operations: of the broker.
         """
+        super().__init__(operations.registry, "link between queues", "link")
         self._operations = operations
-        self._registry = operations.registry
-        self._links: dict[str, QueueLink] = {}
-
-    @property
-    def links(self) -> Collection[QueueLink]:
-        """See `QueueLinks`."""
-        return self._links.values()
 
     def add(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
-        """See `QueueLinks`."""
+        """See `Forwarders`."""
         if not name:
-            raise QueueLinkError("invalid-argument: the name is empty")
-        if name in self._links:
-            raise QueueLinkError(f"object already exists: {name}")
+            raise ForwardingError("invalid-argument: the name is empty")
+        if self.has(name):
+            raise ForwardingError(f"object already exists: {name}")
         definition = read_queue_link(name, properties, principal, strict=strict)
         link = self._make(definition)
         link.start(self._places(definition))
         self._keep(link)
 
     def remove(self, name: str) -> None:
-        """See `QueueLinks`."""
-        link = self._find(name)
-        self._registry.observer.on_queue_link_deleted(link)
-        del self._links[name]
-        link.close()
+        """See `Forwarders`."""
+        self._take(name).close()
 
     def pause(self, name: str) -> None:
-        """See `QueueLinks`."""
-        self._find(name).pause()
+        """See `PausableForwarders`."""
+        self.find(name).pause()
 
     def resume(self, name: str) -> None:
-        """See `QueueLinks`."""
-        self._find(name).resume()
+        """See `PausableForwarders`."""
+        self.find(name).resume()
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
-        """Add a link that the store has. If this broker cannot have it any more, its state says why.
-
-        Raises:
-            QueueLinkError: a field is wrong.
-        """
+        """See `Forwarders`."""
         stored = read_stored_queue_link(name, fields)
         link = self._make(stored.definition, stored.cursor, stored.passed)
         try:
             link.start(self._places(stored.definition))
-        except (QueueLinkError, OperationRefused) as error:
+        except (ForwardingError, OperationRefused) as error:
             link.fail(str(error))
         self._keep(link)
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """A node of the broker was deleted."""
-        for link in self.links:
+        """See `Forwarders`."""
+        for link in self:
             link.on_node_deleted(node)
 
     def on_policy_changed(self) -> None:
-        """Other rules apply."""
-        for link in self.links:
+        """See `Forwarders`."""
+        for link in self:
             link.on_policy_changed()
 
     def close(self) -> None:
         """End all links."""
-        for link in self.links:
+        for link in self:
             link.close()
 
     # Details
-
-    def _find(self, name: str) -> QueueLink:
-        link = self._links.get(name)
-        if link is None:
-            raise QueueLinkError(f"No such link between queues: {name}")
-        return link
 
     def _make(self, definition: QueueLinkDefinition, cursor: int = 0, passed: int = 0) -> QueueLink:
         return _CLASSES[definition.mode](
@@ -119,24 +97,24 @@ class BrokerQueueLinks:
             passed=passed,
         )
 
-    def _keep(self, link: QueueLink) -> None:
-        if link.durable:
-            self._registry.warn_durable(f"link {link.name}")
-        self._links[link.name] = link
-        self._registry.observer.on_queue_link_declared(link)
+    def _report_declared(self, item: QueueLink) -> None:
+        self._registry.observer.on_queue_link_declared(item)
+
+    def _report_deleted(self, item: QueueLink) -> None:
+        self._registry.observer.on_queue_link_deleted(item)
 
     def _places(self, definition: QueueLinkDefinition) -> LinkPlaces:
         """The nodes of a link.
 
         Raises:
-            QueueLinkError: they do not exist, or a link between them is not possible.
+            ForwardingError: they do not exist, or a link between them is not possible.
             OperationRefused: the policy refuses the target's address.
         """
         source = self._registry.queue(definition.source)
         if source is None:
             for action in (Action.ACCESS, Action.CONSUME):
                 self._operations.ask_missing(definition.principal, action, ObjectType.QUEUE, definition.source)
-            raise QueueLinkError(f"not-found: source: no queue {definition.source!r}")
+            raise ForwardingError(f"not-found: source: no queue {definition.source!r}")
         # Who may not take its messages learns nothing of its state either.
         if definition.mode is LinkMode.COPY:
             self._operations.browse(definition.principal, source)
@@ -146,30 +124,30 @@ class BrokerQueueLinks:
         try:
             target = self._operations.resolve(definition.principal, definition.target)
         except AmbiguousNode as error:
-            raise QueueLinkError(f"invalid-argument: target: {error}") from error
+            raise ForwardingError(f"invalid-argument: target: {error}") from error
         if target is None:
-            raise QueueLinkError(f"not-found: target: {self._registry.missing(definition.target)}")
+            raise ForwardingError(f"not-found: target: {self._registry.missing(definition.target)}")
         if target is source:
-            raise QueueLinkError("invalid-argument: target: is the source")
+            raise ForwardingError("invalid-argument: target: is the source")
         if definition.durable and not (source.settings.durable and self._is_durable(target)):
-            raise QueueLinkError("invalid-argument: durable: its source and its target must be durable as well")
+            raise ForwardingError("invalid-argument: durable: its source and its target must be durable as well")
 
         def leads_back(queues: Sequence[Queue]) -> str:
             return self._way_to(source, queues)
 
         if way := leads_back(_queues_behind(target)):
-            raise QueueLinkError(f"not-allowed: messages would come back to queue {source.name!r} by {way}")
+            raise ForwardingError(f"not-allowed: messages would come back to queue {source.name!r} by {way}")
         return LinkPlaces(source, target, leads_back)
 
     def _check_source(self, definition: QueueLinkDefinition, source: Queue) -> None:
         if definition.mode is LinkMode.COPY:
             return
         if source.settings.browse_only:
-            raise QueueLinkError(f"not-allowed: source: queue {source.name!r} is for browsing only")
+            raise ForwardingError(f"not-allowed: source: queue {source.name!r} is for browsing only")
         if source.exclusive or source.owner is not None:
-            raise QueueLinkError(f"resource-locked: source: queue {source.name!r} belongs to another link")
+            raise ForwardingError(f"resource-locked: source: queue {source.name!r} belongs to another link")
         if isinstance(source.contents.order, LastValueOrder) and definition.start.passed_over(source.contents):
-            raise QueueLinkError("not-allowed: start: a last value queue can be moved from its head alone")
+            raise ForwardingError("not-allowed: start: a last value queue can be moved from its head alone")
 
     def _is_durable(self, node: Node) -> bool:
         if isinstance(node, DefaultExchange) or (isinstance(node, Exchange) and self._registry.is_predeclared(node)):
@@ -187,7 +165,7 @@ class BrokerQueueLinks:
             if queue in seen:
                 continue
             seen.add(queue)
-            for link in self._links.values():
+            for link in self:
                 if link.places is not None and link.places.source is queue:
                     by = f"{way}, {link.name}" if way else f"link {link.name}"
                     ahead.extend((behind, by) for behind in _queues_behind(link.places.target))

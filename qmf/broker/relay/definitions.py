@@ -17,7 +17,8 @@ from qmf.broker.federation.definitions import (
 )
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.nodes.relay_addresses import AT, DEAD_LETTERS, normal_domain
-from qmf.broker.operations.peers import FederationError, LinkDirection
+from qmf.broker.operations.forwarders import ForwardingError
+from qmf.broker.operations.peers import LinkDirection
 from qmf.broker.operations.principal import Principal
 
 #: Times that the other broker may refuse a message for now, unless the relay says otherwise.
@@ -117,7 +118,7 @@ def read_relay(
         strict: refuse other properties.
 
     Raises:
-        FederationError: a property is wrong.
+        ForwardingError: a property is wrong.
     """
     return _read(name, properties, principal, f"qmf-relay-{uuid.uuid4()}", strict=strict)
 
@@ -126,7 +127,7 @@ def read_stored_relay(name: str, fields: Mapping[str, object]) -> RelayDefinitio
     """A relay as the store has it (`RelayDefinition.fields`).
 
     Raises:
-        FederationError: a field is wrong.
+        ForwardingError: a field is wrong.
     """
     return _read(name, *split_link_fields(fields), strict=False)
 
@@ -143,9 +144,9 @@ def _read(
         timeout, retries = arguments.number("timeout"), arguments.number("retries")
         login = {key: value for key in _LOGIN if (value := arguments.pop(key)) is not None}
     except NodeArgumentError as error:
-        raise FederationError(f"invalid-argument: {error}") from error
+        raise ForwardingError(f"invalid-argument: {error}") from error
     if problem := _contradiction(name, domain, login, timeout, srv=srv):
-        raise FederationError(f"invalid-argument: {problem}")
+        raise ForwardingError(f"invalid-argument: {problem}")
     refuse_unknown(arguments, strict=strict)
     creator = principal.lasting
     return RelayDefinition(

@@ -14,7 +14,8 @@ from qmf.broker.nodes.entries import AVAILABLE, Entry
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.relay_addresses import RelayRoute
-from qmf.broker.operations.peers import FederationError
+from qmf.broker.operations.forwarders import ForwardingError
+from qmf.broker.operations.forwarding import RELAY
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.relay.dead_letters import DeadLetters
 from qmf.broker.relay.deadlines import Deadlines
@@ -75,6 +76,8 @@ class Relay:
         self._retried = 0
 
     # MessageRelay
+
+    kind = RELAY  #: see `ObservedDefinition`
 
     @property
     def name(self) -> str:
@@ -150,7 +153,7 @@ class Relay:
         """See whether its creator may do what it does.
 
         Raises:
-            FederationError: its domain is missing.
+            ForwardingError: its domain is missing.
             OperationRefused: the policy refuses it.
         """
         operations, definition = self._services.operations, self.definition
@@ -158,7 +161,7 @@ class Relay:
         if (letters := operations.registry.queue(definition.dead_letters)) is not None:
             operations.publisher(definition.principal).grant(letters)
         if definition.domain:
-            self._federation.domain(definition.domain)
+            self._federation.domains.find(definition.domain)
 
     def start(self) -> None:
         """Forward messages from now on, and give up those that have waited too long."""
@@ -175,8 +178,8 @@ class Relay:
             self._search = asyncio.get_running_loop().create_task(self._follow_dns())
             return
         try:
-            self._connect(self._federation.domain(definition.domain))
-        except FederationError as error:
+            self._connect(self._federation.domains.find(definition.domain))
+        except ForwardingError as error:
             self.fail(str(error))
 
     def pause(self) -> Coroutine[Any, Any, None]:
@@ -218,7 +221,7 @@ class Relay:
         """Other rules apply."""
         try:
             self.check()
-        except (FederationError, OperationRefused) as error:
+        except (ForwardingError, OperationRefused) as error:
             self.fail(str(error))
 
     # Details

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import attrs
 
+from qmf._background_tasks import BackgroundTasks
 from qmf.broker.federation.definitions import Domain
 from qmf.broker.federation.federation import BrokerFederation
 from qmf.broker.nodes.entries import Entry
@@ -19,8 +19,8 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NameInUse, NoSuchExchange
 from qmf.broker.nodes.relay_addresses import DEAD_LETTERS, RelayRoute, RelayTable
+from qmf.broker.operations.forwarders import ForwardingError, Relays
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.peers import FederationError
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.broker.relay.dead_letters import DeadLetters, address_of
@@ -39,8 +39,8 @@ PARKED = "relay.parked"
 _TOGETHER = 500
 
 
-class BrokerRelays:
-    """The relays of a broker; the `Relays` of its operations. All methods belong to the thread of the broker's loop."""
+class BrokerRelays(Relays[Relay]):
+    """The relays of a broker."""
 
     def __init__(self, operations: Operations, federation: BrokerFederation, options: RelayOptions) -> None:
         """Make the relays of a broker, which has none yet; its addresses have domains from now on.
@@ -50,74 +50,67 @@ class BrokerRelays:
             federation: of the broker, with its domains.
             options: what is allowed.
         """
+        super().__init__(operations.registry, "relay")
         self._operations = operations
-        self._registry = operations.registry
         self._federation = federation
         self._options = options
         self._lookup = SrvLookup(options.resolver)
-        self._relays: dict[str, Relay] = {}
         self._table = self._registry.relay = RelayTable(options.local_domains, self._registry.clock)
         self._parked: RelayRoute | None = None
         self._parked_deadlines: Deadlines | None = None
         self._parked_letters = DeadLetters(operations, BROKER, DEAD_LETTERS, partial(self._on_dead_letter, ""))
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks()
         self._started = False
-        federation.watchers.append(self._user_of)
+        federation.domains.watchers.append(self._user_of)
 
-    @property
-    def relays(self) -> Collection[Relay]:
-        """See `Relays`."""
-        return self._relays.values()
+    def find(self, name: str) -> Relay:
+        """See `Forwarders`; domains are written in many ways."""
+        normal = name.lower().rstrip(".")
+        return super().find(normal if self.has(normal) else name)
 
     def add(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
-        """See `Relays`."""
+        """See `Forwarders`."""
         definition = read_relay(name, properties, principal, strict=strict)
-        if definition.name in self._relays:
-            raise FederationError(f"object already exists: {definition.name}")
+        if self.has(definition.name):
+            raise ForwardingError(f"object already exists: {definition.name}")
         if self._table.is_local(definition.name):
-            raise FederationError(f"invalid-argument: domain {definition.name!r} is this broker's own")
+            raise ForwardingError(f"invalid-argument: domain {definition.name!r} is this broker's own")
         if definition.domain:
-            domain = self._federation.domain(definition.domain)
+            domain = self._federation.domains.find(definition.domain)
             if definition.durable and not domain.durable:
-                raise FederationError(f"invalid-argument: durable: domain {domain.name} is not durable")
+                raise ForwardingError(f"invalid-argument: durable: domain {domain.name} is not durable")
         self._keep(self._make(definition))
 
     def remove(self, name: str) -> None:
-        """See `Relays`."""
-        relay = self._find(name)
-        self._registry.observer.on_relay_deleted(relay)
-        del self._relays[relay.name]
+        """See `Forwarders`."""
+        relay = self._take(name)
         del self._table.routes[relay.name]
         relay.queue.reserved = ""
         self._end_links(relay.route)
-        self._close_later(relay.remove())
+        self._closing.spawn(relay.remove())
 
     def pause(self, name: str) -> None:
         """See `Relays`."""
-        self._close_later(self._find(name).pause())
+        self._closing.spawn(self.find(name).pause())
 
     def resume(self, name: str) -> None:
         """See `Relays`."""
-        self._find(name).resume()
+        self.find(name).resume()
 
     def retry(self, name: str, count: int) -> int:
         """See `Relays`."""
-        relay = self._find(name)
+        relay = self.find(name)
         source = self._registry.queue(relay.dead_letters)
         if source is None:
-            raise FederationError(f"not-found: queue {relay.dead_letters!r} for dead letters")
+            raise ForwardingError(f"not-found: queue {relay.dead_letters!r} for dead letters")
         return self._move(source, relay, count)
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
-        """Add a relay that the store has.
-
-        Raises:
-            FederationError: a field is wrong.
-        """
+        """See `Forwarders`."""
         definition = read_stored_relay(name, fields)
         try:
             relay = self._make(definition)
-        except (FederationError, OperationRefused) as error:
+        except (ForwardingError, OperationRefused) as error:
             relay = self._make(definition, check=False)
             relay.fail(str(error))
         self._keep(relay)
@@ -132,36 +125,30 @@ class BrokerRelays:
             self._parked = self._table.parked = RelayRoute("", queue, self._options.timeout)
             self._parked_deadlines = Deadlines(queue, self._on_late)
             self._parked_deadlines.start()
-        for relay in self._relays.values():
+        for relay in self:
             self._start(relay)
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """A node of the broker was deleted."""
-        for relay in self._relays.values():
+        """See `Forwarders`."""
+        for relay in self:
             relay.on_node_deleted(node)
 
     def on_policy_changed(self) -> None:
-        """Other rules apply."""
-        for relay in self._relays.values():
+        """See `Forwarders`."""
+        for relay in self:
             relay.on_policy_changed()
 
     async def close(self) -> None:
         """End all relays."""
         if self._parked_deadlines is not None:
             self._parked_deadlines.stop()
-        await asyncio.gather(*(relay.close() for relay in self._relays.values()), *self._closing)
+        await asyncio.gather(*(relay.close() for relay in self), self._closing.wait())
 
     # Details
 
-    def _find(self, name: str) -> Relay:
-        relay = self._relays.get(name.lower().rstrip("."))
-        if relay is None:
-            raise FederationError(f"No such relay: {name}")
-        return relay
-
     def _make(self, definition: RelayDefinition, *, check: bool = True) -> Relay:
         if check and definition.srv and not may_look_up(definition.name, self._options.srv_domains):
-            raise FederationError(
+            raise ForwardingError(
                 f"not-allowed: srv: domain {definition.name!r} is not among those that may be looked up"
             )
         owner = definition.principal if check else BROKER
@@ -188,19 +175,22 @@ class BrokerRelays:
             declaration = read_node_declaration(("queue",), wanted, strict=True, limits=self._registry.limits)
             created = self._operations.create(principal, name, NodeDeclaration(queue=declaration.queue))
         except (NodeDeclarationError, NameInUse, NoSuchExchange) as error:
-            raise FederationError(f"queue {name!r} cannot be created: {error}") from error
+            raise ForwardingError(f"queue {name!r} cannot be created: {error}") from error
         assert isinstance(created, Queue)
         return created
 
-    def _keep(self, relay: Relay) -> None:
-        if relay.durable:
-            self._registry.warn_durable(f"relay {relay.name}")
-        relay.queue.reserved = f"the relay to {relay.name}"
-        self._relays[relay.name] = relay
-        self._table.routes[relay.name] = relay.route
-        self._registry.observer.on_relay_declared(relay)
+    def _keep(self, item: Relay) -> None:
+        item.queue.reserved = f"the relay to {item.name}"
+        self._table.routes[item.name] = item.route
+        super()._keep(item)
         if self._started:
-            self._start(relay)
+            self._start(item)
+
+    def _report_declared(self, item: Relay) -> None:
+        self._registry.observer.on_relay_declared(item)
+
+    def _report_deleted(self, item: Relay) -> None:
+        self._registry.observer.on_relay_deleted(item)
 
     def _start(self, relay: Relay) -> None:
         relay.start()
@@ -255,16 +245,11 @@ class BrokerRelays:
                 self._registry.on_deleted(address)
 
     def _user_of(self, domain: Domain) -> str:
-        """See `BrokerFederation.watchers`."""
-        return next((f"the relay {each.name}" for each in self.relays if each.domain_name == domain.name), "")
+        """See `BrokerDomains.watchers`."""
+        return next((f"the relay {each.name}" for each in self if each.domain_name == domain.name), "")
 
     def _on_dead_letter(self, domain: str, address: str, reason: str) -> None:
         self._registry.observer.on_dead_letter(domain, address, reason)
-
-    def _close_later(self, closing: Coroutine[Any, Any, None]) -> None:
-        closed = asyncio.get_running_loop().create_task(closing)
-        self._closing.add(closed)
-        closed.add_done_callback(self._closing.discard)
 
 
 def _ignore(_: NotStored | None) -> None:

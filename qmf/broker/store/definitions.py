@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_of, read_node_declaration
 from qmf.broker.nodes.observed_clients import BrokerClient, ClientLink
-from qmf.broker.nodes.observed_forwarding import MessageRelay, NodeLink
-from qmf.broker.nodes.observed_peers import PeerBridge, PeerDomain, PeerLink
+from qmf.broker.nodes.observed_definitions import ObservedDefinition
+from qmf.broker.nodes.observed_forwarding import NodeLink
 from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange
@@ -36,8 +36,8 @@ _UNTOUCHED = "qmf.untouched"
 #: What durable policies are in the store.
 _POLICIES = {DefinitionKind.QUEUE_POLICY: PolicyKind.QUEUE, DefinitionKind.TOPIC_POLICY: PolicyKind.TOPIC}
 
-#: Links to other brokers, and what these are. The broker restores them itself, when its nodes are there.
-_PEERS = frozenset(
+#: What forwards messages. The broker restores it itself, when its nodes are there.
+_FORWARDERS = frozenset(
     {
         DefinitionKind.DOMAIN,
         DefinitionKind.INCOMING,
@@ -67,7 +67,7 @@ class DefinitionRecorder(BrokerObserver):
         self._nodes: dict[Queue | Exchange, int] = {}
         self._bindings: dict[_BindingKey, int] = {}
         self._named: dict[Topic | NodePolicy, int] = {}
-        self._peers: dict[tuple[DefinitionKind, str], int] = {}
+        self._forwarders: dict[tuple[DefinitionKind, str], int] = {}
         #: Queues that delete themselves, and never had a receiver.
         self._unused: set[Queue] = set()
         #: Queues of which no message was delivered, since they never had a receiver.
@@ -91,8 +91,8 @@ class DefinitionRecorder(BrokerObserver):
                     self._restore_named(each)
                 elif each.kind is DefinitionKind.REMEMBERED_LINK:
                     continue  # see `StoredMemories`
-                elif each.kind in _PEERS:
-                    self._peers[each.kind, each.name] = each.id
+                elif each.kind in _FORWARDERS:
+                    self._forwarders[each.kind, each.name] = each.id
                 elif isinstance(node := self._restore_node(each), Queue):
                     queues[each.id] = node
             except (
@@ -110,9 +110,9 @@ class DefinitionRecorder(BrokerObserver):
         self._restore_messages(queues, self._store.recover())
 
     @property
-    def peers(self) -> Sequence[Definition]:
-        """Other brokers, and the links to them, in the order in which they were created; they are not restored here."""
-        return [each for each in self._store.definitions if each.kind in _PEERS]
+    def forwarders(self) -> Sequence[Definition]:
+        """What forwards messages, in the order in which they were created; they are not restored here."""
+        return [each for each in self._store.definitions if each.kind in _FORWARDERS]
 
     def end_unused(self) -> None:
         """Delete the restored queues that delete themselves after their use, or start the time after which they do.
@@ -192,55 +192,21 @@ class DefinitionRecorder(BrokerObserver):
         """See `BrokerObserver`."""
         self._forget_named(policy)
 
-    def on_domain_declared(self, domain: PeerDomain) -> None:
+    def on_forwarder_declared(self, forwarder: ObservedDefinition) -> None:
         """See `BrokerObserver`."""
-        if domain.durable:
-            self._define_peer(DefinitionKind.DOMAIN, domain.name, domain.properties)
+        key = (DefinitionKind(forwarder.kind), forwarder.name)
+        if forwarder.durable and key not in self._forwarders:  # otherwise it is being restored
+            self._forwarders[key] = self._define(*key, dict(forwarder.fields))
 
-    def on_domain_deleted(self, domain: PeerDomain) -> None:
+    def on_forwarder_deleted(self, forwarder: ObservedDefinition) -> None:
         """See `BrokerObserver`."""
-        self._forget_peer(DefinitionKind.DOMAIN, domain.name)
-
-    def on_link_declared(self, link: PeerLink) -> None:
-        """See `BrokerObserver`."""
-        if link.durable:
-            self._define_peer(DefinitionKind(link.kind), link.name, link.fields)
-
-    def on_link_deleted(self, link: PeerLink) -> None:
-        """See `BrokerObserver`."""
-        self._forget_peer(DefinitionKind(link.kind), link.name)
-
-    def on_bridge_declared(self, bridge: PeerBridge) -> None:
-        """See `BrokerObserver`."""
-        if bridge.durable:
-            self._define_peer(DefinitionKind(bridge.kind), bridge.name, bridge.fields)
-
-    def on_bridge_deleted(self, bridge: PeerBridge) -> None:
-        """See `BrokerObserver`."""
-        self._forget_peer(DefinitionKind(bridge.kind), bridge.name)
-
-    def on_relay_declared(self, relay: MessageRelay) -> None:
-        """See `BrokerObserver`."""
-        if relay.durable:
-            self._define_peer(DefinitionKind.RELAY, relay.name, relay.fields)
-
-    def on_relay_deleted(self, relay: MessageRelay) -> None:
-        """See `BrokerObserver`."""
-        self._forget_peer(DefinitionKind.RELAY, relay.name)
-
-    def on_queue_link_declared(self, link: NodeLink) -> None:
-        """See `BrokerObserver`."""
-        if link.durable:
-            self._define_peer(DefinitionKind.QUEUE_LINK, link.name, link.fields)
-
-    def on_queue_link_deleted(self, link: NodeLink) -> None:
-        """See `BrokerObserver`."""
-        self._forget_peer(DefinitionKind.QUEUE_LINK, link.name)
+        if (id := self._forwarders.pop((DefinitionKind(forwarder.kind), forwarder.name), None)) is not None:
+            self._journal.undefine(id)
 
     def on_queue_link_advanced(self, link: NodeLink) -> None:
         """See `BrokerObserver`."""
         kind = DefinitionKind.QUEUE_LINK
-        if (id := self._peers.get((kind, link.name))) is not None:
+        if (id := self._forwarders.get((kind, link.name))) is not None:
             self._journal.define(Definition(id, kind, link.name, dict(link.fields)))
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:  # noqa: ARG002
@@ -272,14 +238,6 @@ class DefinitionRecorder(BrokerObserver):
 
     def _forget_named(self, named: Topic | NodePolicy) -> None:
         if (id := self._named.pop(named, None)) is not None:
-            self._journal.undefine(id)
-
-    def _define_peer(self, kind: DefinitionKind, name: str, fields: Mapping[str, object]) -> None:
-        if (kind, name) not in self._peers:  # otherwise it is being restored
-            self._peers[kind, name] = self._define(kind, name, dict(fields))
-
-    def _forget_peer(self, kind: DefinitionKind, name: str) -> None:
-        if (id := self._peers.pop((kind, name), None)) is not None:
             self._journal.undefine(id)
 
     def _restore_named(self, definition: Definition) -> None:

@@ -19,7 +19,7 @@ class Persistence:
     """The data folder of a broker, from its start to its end.
 
     Attributes:
-        peers: domains and links that the broker has to restore itself.
+        forwarders: what forwards messages, which the broker has to restore itself.
         path: of the file with the definitions.
     """
 
@@ -55,8 +55,7 @@ class Persistence:
         except BaseException:
             registry.recorder = None
             raise
-        #: Other brokers, and the links to them.
-        self.peers = recorder.peers
+        self.forwarders = recorder.forwarders
         registry.memories = StoredMemories(self._store, self._journal).restore()
         self._store.start()
         registry.observer = BrokerObservers(registry.observer, recorder)

@@ -13,9 +13,9 @@ from support.waiting import until
 from qmf.broker.access.control import FileAccessControl
 from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.nodes.node_declaration import read_node_declaration
+from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
-from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.broker.relay.options import RelayOptions
 
 RULES = """acl allow movers create link
@@ -47,10 +47,10 @@ async def test_groups_of_a_creator_after_a_restart(tmp_path: Path) -> None:
             moving = {"source": "in", "target": "out", "durable": True}
             for_peer = {"domain": "peer", "source": "far", "target": "there", "durable": True}
             with pytest.raises(OperationRefused, match="user 'eve' may not create link"):
-                here.operations.forwarding.create_queue_link(EVE, "moves", moving)
-            here.operations.forwarding.create_queue_link(BOB, "moves", moving)
-            here.operations.forwarding.create_link(BOB, OUT, "link", for_peer)
-            here.operations.forwarding.create_relay(BOB, "office.example", {"domain": "peer", "durable": True})
+                here.operations.forwarding.create(EVE, "queuelink", "moves", moving)
+            here.operations.forwarding.create(BOB, "queuelink", "moves", moving)
+            here.operations.forwarding.create(BOB, OUT.value, "link", for_peer)
+            here.operations.forwarding.create(BOB, "relay", "office.example", {"domain": "peer", "durable": True})
             await here.state(PeerLinkState.OPERATIONAL)
         async with brokers_of(control(tmp_path, RULES), tmp_path / "data") as here:
             await here.state(PeerLinkState.OPERATIONAL)
@@ -61,7 +61,7 @@ async def test_groups_of_a_creator_after_a_restart(tmp_path: Path) -> None:
             assert here.found_relay("office.example").state_name != "Failed", here.found_relay("office.example").reason
         async with brokers_of(control(tmp_path, RULES.replace("movers", "others")), tmp_path / "data") as here:
             assert here.operations.forwarding.queue_links is not None
-            (link,) = here.operations.forwarding.queue_links.links
+            (link,) = here.operations.forwarding.queue_links
             assert link.state_name == "Failed"
             assert "user 'bob' may not" in link.reason
             assert "user 'bob' may not" in here.found_relay("office.example").reason
@@ -76,11 +76,11 @@ async def test_a_link_between_queues_is_no_way_to_learn_what_there_is(tmp_path: 
             with pytest.raises(
                 OperationRefused, match=f"user 'bob' may not access queue '{source}': the ACL denies it"
             ):
-                here.operations.forwarding.create_queue_link(BOB, "link", {"source": source, "target": "out"})
+                here.operations.forwarding.create(BOB, "queuelink", "link", {"source": source, "target": "out"})
         for source in ("x", "x-nowhere"):
             with pytest.raises(
                 OperationRefused, match=f"user 'bob' may not consume queue '{source}': the ACL denies it"
             ):
-                here.operations.forwarding.create_queue_link(BOB, "link", {"source": source, "target": "out"})
-        with pytest.raises(QueueLinkError, match="no queue 'nowhere'"):
-            here.operations.forwarding.create_queue_link(BROKER, "link", {"source": "nowhere", "target": "out"})
+                here.operations.forwarding.create(BOB, "queuelink", "link", {"source": source, "target": "out"})
+        with pytest.raises(ForwardingError, match="no queue 'nowhere'"):
+            here.operations.forwarding.create(BROKER, "queuelink", "link", {"source": "nowhere", "target": "out"})

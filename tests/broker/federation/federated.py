@@ -45,14 +45,14 @@ class FederatedBroker(VisibleBroker):
 
     def domain(self, url: str, name: str = "peer", **properties: object) -> None:
         """Create a domain."""
-        self.operations.forwarding.create_domain(BROKER, name, {"url": url, **properties}, strict=True)
+        self.operations.forwarding.create(BROKER, "domain", name, {"url": url, **properties}, strict=True)
 
     def link(
         self, direction: LinkDirection, source: str, target: str, name: str = "link", **properties: object
     ) -> None:
         """Create a link to the domain ``peer``."""
         wanted = {"domain": "peer", "source": source, "target": target, **properties}
-        self.operations.forwarding.create_link(BROKER, direction, name, wanted, strict=True)
+        self.operations.forwarding.create(BROKER, direction.value, name, wanted, strict=True)
 
     def found(self, name: str = "link") -> BrokerLink:
         """A link."""

@@ -27,14 +27,14 @@ class RoutedBroker(FederatedBroker):
         name = f"to {other.port}"
         if all(link.name != name for link in self.federation.route_links):
             place = {"host": "127.0.0.1", "port": other.port}
-            self.operations.forwarding.create_route_link(BROKER, name, {**place, **properties}, strict=True)
+            self.operations.forwarding.create(BROKER, "link", name, {**place, **properties}, strict=True)
         return name
 
     def route(self, other: Broker, src: str, dest: str, name: str = "", **properties: object) -> str:
         """Create a route; its name."""
         wanted = {"link": self.connect(other), "src": src, "dest": dest, **properties}
         name = name or f"{wanted['link']}: {src} {properties.get('key', '')}"
-        self.operations.forwarding.create_bridge(BROKER, name, wanted, strict=True)
+        self.operations.forwarding.create(BROKER, "bridge", name, wanted, strict=True)
         return name
 
     def dynamic(self, other: Broker, exchange: str, **properties: object) -> str:

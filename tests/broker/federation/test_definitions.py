@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from qmf.broker.federation.definitions import read_domain, read_link, read_stored_link
-from qmf.broker.operations.peers import FederationError, LinkDirection
+from qmf.broker.operations.forwarders import ForwardingError
+from qmf.broker.operations.peers import LinkDirection
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.bus.url import BusUrl
 
@@ -61,7 +62,7 @@ def test_a_domain_has_a_user_for_urls_without_one() -> None:
     ],
 )
 def test_domains_that_are_refused(properties: Mapping[str, object], error: str) -> None:
-    with pytest.raises(FederationError) as caught:
+    with pytest.raises(ForwardingError) as caught:
         read_domain("peer", properties, strict=True)
     assert str(caught.value).startswith(error)
 
@@ -109,6 +110,6 @@ def test_the_store_keeps_all_of_a_link() -> None:
     ],
 )
 def test_links_that_are_refused(direction: LinkDirection, properties: Mapping[str, object], error: str) -> None:
-    with pytest.raises(FederationError) as caught:
+    with pytest.raises(ForwardingError) as caught:
         read_link(direction, "link", properties, BROKER, strict=True)
     assert str(caught.value).startswith(error)

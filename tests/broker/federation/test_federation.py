@@ -20,7 +20,7 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.nodes.recorder import OnStored
 from qmf.broker.nodes.router import Node
-from qmf.broker.operations.peers import FederationError
+from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.broker.operations.publisher import Publisher
@@ -92,7 +92,7 @@ async def test_an_exchange_as_source_of_an_outgoing_link_has_a_queue_of_the_link
         await send(here, "amq.topic/weather", "another key", properties={"colour": "red"})
         await send(here, "amq.topic/news.c", "last", properties={"colour": "red"})
         assert await receive(there, "there", 2) == ["kept", "last"]
-        here.operations.forwarding.delete_link(BROKER, OUT, "link")
+        here.operations.forwarding.delete(BROKER, OUT.value, "link")
         assert here.registry.queue("link.link") is None
 
 
@@ -186,7 +186,7 @@ async def test_a_deleted_link_gives_back_what_was_not_accepted() -> None:
         link = await here.state(WAITING)
         assert link.reason.startswith("no room in 'small' of the other broker: ")
         assert here.depth("here") == 2
-        here.operations.forwarding.delete_link(BROKER, OUT, "link")
+        here.operations.forwarding.delete(BROKER, OUT.value, "link")
         assert here.depth("here") == 2
         assert await receive(here, "here", 2) == ["b", "c"]
         await until(lambda: not there.connections, "the connection is closed")
@@ -255,20 +255,20 @@ async def test_what_cannot_be_created() -> None:
                 "not-found: queue 'link.x': qpid.policy_type: ",
             ),
             (
-                lambda: here.operations.forwarding.delete_domain(BROKER, "peer"),
+                lambda: here.operations.forwarding.delete(BROKER, "domain", "peer"),
                 "not-allowed: domain peer is in use by the outgoi",
             ),
-            (lambda: here.operations.forwarding.delete_domain(BROKER, "none"), "No such domain: none"),
-            (lambda: here.operations.forwarding.delete_link(BROKER, IN, "link"), "No such interconnection: link"),
+            (lambda: here.operations.forwarding.delete(BROKER, "domain", "none"), "No such domain: none"),
+            (lambda: here.operations.forwarding.delete(BROKER, IN.value, "link"), "No such interconnection: link"),
         ]
         for change, error in cases:
-            with pytest.raises(FederationError) as caught:
+            with pytest.raises(ForwardingError) as caught:
                 change()
             assert str(caught.value).startswith(error)
         assert [item.name for item in here.federation.links] == ["link"]
         assert here.registry.queue("link.x") is None
-        here.operations.forwarding.delete_link(BROKER, OUT, "link")
-        here.operations.forwarding.delete_domain(BROKER, "peer")
+        here.operations.forwarding.delete(BROKER, OUT.value, "link")
+        here.operations.forwarding.delete(BROKER, "domain", "peer")
         assert not here.federation.domains
 
 
@@ -285,14 +285,16 @@ async def test_links_are_created_by_those_alone_who_may(action: Action, object_t
     properties = {"domain": "peer", "source": "here", "target": "there"}
     async with pair(policy=refusing(action, object_type, name)) as (here, _):
         with pytest.raises(OperationRefused):
-            here.operations.forwarding.create_link(bob, OUT, "link", properties)
+            here.operations.forwarding.create(bob, OUT.value, "link", properties)
         assert not here.federation.links
 
 
 async def test_a_link_ends_when_its_creator_may_not_publish_any_more() -> None:
     bob = Principal("bob", "127.0.0.1:5", "AMQP 1.0")
     async with pair(policy=Rules()) as (here, there):
-        here.operations.forwarding.create_link(bob, IN, "link", {"domain": "peer", "source": "there", "target": "here"})
+        here.operations.forwarding.create(
+            bob, IN.value, "link", {"domain": "peer", "source": "there", "target": "here"}
+        )
         await here.state(UP)
         here.operations.policy = refusing(Action.PUBLISH, ObjectType.EXCHANGE)
         await send(there, "there", "x")
@@ -306,8 +308,8 @@ async def test_a_link_ends_with_a_message_that_its_creator_may_not_publish() -> 
     bob = Principal("bob", "127.0.0.1:5", "AMQP 1.0")
     rules = Rules(lambda _, operation: operation.properties.get("routingkey") == "secret", has_key_rules=True)
     async with pair(policy=rules) as (here, there):
-        here.operations.forwarding.create_link(
-            bob, IN, "link", {"domain": "peer", "source": "there", "target": "amq.topic"}
+        here.operations.forwarding.create(
+            bob, IN.value, "link", {"domain": "peer", "source": "there", "target": "amq.topic"}
         )
         await here.state(UP)
         await send(there, "there", "a", subject="open")
@@ -355,8 +357,8 @@ async def test_durable_links_are_there_after_a_restart(tmp_path: Path) -> None:
             here.link(IN, "amq.fanout", "transient", name="in", durable=True)
             here.link(IN, "there", "kept", name="ended", durable=True)
             here.link(IN, "amq.fanout", "kept", name="unkept")
-            here.operations.forwarding.delete_link(BROKER, IN, "ended")
-            here.operations.forwarding.delete_domain(BROKER, "ended")
+            here.operations.forwarding.delete(BROKER, IN.value, "ended")
+            here.operations.forwarding.delete(BROKER, "domain", "ended")
             container = here.found("in").definition.container
             await here.state(UP, "own")
         await send(there, "there", "x")
@@ -372,7 +374,7 @@ async def test_durable_links_are_there_after_a_restart(tmp_path: Path) -> None:
             await send(here, "amq.fanout", "y")
             assert await receive(there, "there", 2) == ["x", "y"]
             for name in ("out", "own"):
-                here.operations.forwarding.delete_link(BROKER, OUT, name)
+                here.operations.forwarding.delete(BROKER, OUT.value, name)
             assert here.registry.queue("link.own") is None
         async with FederatedBroker(port=0, data_dir=tmp_path) as here:
             assert [item.name for item in here.federation.links] == ["in"]
@@ -390,7 +392,7 @@ async def test_what_comes_to_an_exchange_while_a_durable_link_is_down_is_kept_fo
             assert await receive(here, "kept", 1) == ["x"]
             names = {queue.name for queue in there.registry.queues}
             assert any(name.endswith("_link") for name in names)
-            here.operations.forwarding.delete_link(BROKER, IN, "link")
+            here.operations.forwarding.delete(BROKER, IN.value, "link")
             await until(lambda: not there.registry.queues, "the other broker keeps nothing for it")
 
 

@@ -48,7 +48,7 @@ async def test_this_broker_opens_both_directions() -> None:
         assert await receive(URL, there, 700) == contents
         await until(lambda: not here.depth("here"), "qpidd has accepted all")
         for link in list(here.federation.links):
-            here.operations.forwarding.delete_link(BROKER, OUT, link.name)
+            here.operations.forwarding.delete(BROKER, OUT.value, link.name)
 
         here.link(IN, there, "here", name=unique("in"))
         await send(URL, there, *contents)

@@ -18,7 +18,7 @@ from support.waiting import until
 from qmf.broker.daemon.tls import BrokerTls, TlsOptions
 from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.federation.peer_credentials import CredentialsUnusable, PeerCredentials
-from qmf.broker.operations.peers import FederationError
+from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.principal import BROKER
 from qmf.users.tokens import TokenOptions, TokenVerifier
 
@@ -94,7 +94,7 @@ async def test_a_link_logs_in(mechanism: str, files: Files, options: dict[str, o
         await send(here, "here", "x")
         await until(lambda: there.depth("there") == 1, lambda: here.found().reason)
         place = {"host": "127.0.0.1", "port": there.port, "transport": "ssl", "authMechanism": mechanism}
-        here.operations.forwarding.create_route_link(BROKER, "route link", {**place, **wanted}, strict=True)
+        here.operations.forwarding.create(BROKER, "link", "route link", {**place, **wanted}, strict=True)
         (link,) = here.federation.route_links
         await until(lambda: link.status.state is PeerLinkState.OPERATIONAL, lambda: link.reason)
         (entry,) = there.queue("there").contents.waiting()
@@ -114,11 +114,11 @@ async def test_a_link_logs_in(mechanism: str, files: Files, options: dict[str, o
 )
 async def test_files_that_cannot_be_used_are_named(properties: dict[str, object], reason: str) -> None:
     async with RoutedBroker() as here:
-        with pytest.raises(FederationError, match=f"invalid-argument: {reason}"):
+        with pytest.raises(ForwardingError, match=f"invalid-argument: {reason}"):
             here.domain("amqps://127.0.0.1", **properties)  # type: ignore[arg-type]
         place = {"host": "127.0.0.1", "port": 5671, "transport": "ssl"}
-        with pytest.raises(FederationError, match=reason):
-            here.operations.forwarding.create_route_link(BROKER, "link", {**place, **properties}, strict=True)
+        with pytest.raises(ForwardingError, match=reason):
+            here.operations.forwarding.create(BROKER, "link", "link", {**place, **properties}, strict=True)
 
 
 def test_files_without_what_they_should_have(files: Files) -> None:
@@ -146,7 +146,7 @@ async def test_a_file_that_is_missing_later_is_the_reason(files: Files, tmp_path
 async def test_a_link_for_routes_has_alternate_hosts() -> None:
     async with RoutedBroker() as there, RoutedBroker() as here:
         properties = {"host": "127.0.0.1", "port": 1, "alternates": f"127.0.0.1,127.0.0.1:{there.port}"}
-        here.operations.forwarding.create_route_link(BROKER, "link", properties, strict=True)
+        here.operations.forwarding.create(BROKER, "link", "link", properties, strict=True)
         (link,) = here.federation.route_links
         await until(lambda: link.status.state is PeerLinkState.OPERATIONAL, lambda: link.reason)
         assert link.place == ("127.0.0.1", there.port, False)
@@ -165,5 +165,5 @@ async def test_a_link_for_routes_has_alternate_hosts() -> None:
 async def test_alternates_that_are_refused(alternates: object, reason: str) -> None:
     async with RoutedBroker() as here:
         properties = {"host": "one", "port": 5672, "alternates": alternates}
-        with pytest.raises(FederationError, match=f"alternates: .*{reason}"):
-            here.operations.forwarding.create_route_link(BROKER, "link", properties, strict=True)
+        with pytest.raises(ForwardingError, match=f"alternates: .*{reason}"):
+            here.operations.forwarding.create(BROKER, "link", "link", properties, strict=True)

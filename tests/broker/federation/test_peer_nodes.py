@@ -7,7 +7,8 @@ import pytest
 from qmf.broker.federation.definitions import LinkDefinition, read_link
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.peer_nodes import ARTEMIS, RABBITMQ, remote_relay, remote_source, remote_target
-from qmf.broker.operations.peers import FederationError, LinkDirection
+from qmf.broker.operations.forwarders import ForwardingError
+from qmf.broker.operations.peers import LinkDirection
 from qmf.broker.operations.principal import BROKER
 from qmf.bus.engine.values import Durability, ExpiryPolicy
 
@@ -81,7 +82,7 @@ def test_other_brokers_know_what_a_name_is() -> None:
 
 
 def test_a_type_is_one_of_two() -> None:
-    with pytest.raises(FederationError, match="peer_type: must be queue or topic, not 'exchange'"):
+    with pytest.raises(ForwardingError, match="peer_type: must be queue or topic, not 'exchange'"):
         incoming("q", peer_type="exchange")
 
 

@@ -171,7 +171,7 @@ async def test_a_message_of_a_durable_link_whose_acceptance_is_lost(name: str, s
             expected = ["one", "two"] if name in ("artemis", EMBEDDED) else ["one", "one", "two"]
             assert await receive(other.url, other.queue, len(expected)) == expected
             assert here.queue("here").counters.enqueues - before == 2
-            here.operations.forwarding.delete_link(BROKER, OUT, link)
+            here.operations.forwarding.delete(BROKER, OUT.value, link)
 
 
 @pytest.mark.soak
@@ -193,7 +193,7 @@ async def test_many_cuts_of_a_durable_link(name: str, tmp_path: Path) -> None:
                     await asyncio.sleep(0)
                 proxy.cut()
             await until(lambda: not here.depth("here"), "all are there")
-            here.operations.forwarding.delete_link(BROKER, OUT, link)
+            here.operations.forwarding.delete(BROKER, OUT.value, link)
         found = []
         async with aio.Connection(other.url) as connection:
             session = await connection.session()
@@ -246,7 +246,7 @@ async def test_a_login_with_a_password(name: str) -> None:
         here.link(OUT, "here", other.queue, name=link)
         await send(here, "here", "x")
         assert await receive(other.url, other.queue, 1) == ["x"]
-        here.operations.forwarding.delete_link(BROKER, OUT, link)
+        here.operations.forwarding.delete(BROKER, OUT.value, link)
 
 
 async def test_what_comes_to_a_topic_while_a_durable_link_is_down(name: str) -> None:
@@ -261,7 +261,7 @@ async def test_what_comes_to_a_topic_while_a_durable_link_is_down(name: str) -> 
         await here.state(PeerLinkState.WAITING, link)
         await send(other.url, other.publishing(key), "x")
         assert await receive(here, "here", 1) == ["x"]
-        here.operations.forwarding.delete_link(BROKER, IN, link)
+        here.operations.forwarding.delete(BROKER, IN.value, link)
 
 
 async def test_an_exchange_or_topic_as_target(name: str) -> None:
@@ -290,7 +290,7 @@ async def test_a_selector(name: str) -> None:
         await send(other.url, other.queue, "blue", properties={"colour": "blue"})
         await send(other.url, other.queue, "red", properties={"colour": "red"})
         assert await receive(here, "here", 1) == ["red"]
-        here.operations.forwarding.delete_link(BROKER, IN, link)
+        here.operations.forwarding.delete(BROKER, IN.value, link)
 
 
 async def test_routes(name: str) -> None:
@@ -298,7 +298,7 @@ async def test_routes(name: str) -> None:
     async with peer(name) as other, RoutedBroker(queues=["queued", "bound", "start"], management=None) as here:
         place = urlsplit(other.url)
         properties = {"host": place.hostname, "port": place.port}
-        here.operations.forwarding.create_route_link(BROKER, "link", properties, strict=True)
+        here.operations.forwarding.create(BROKER, "link", "link", properties, strict=True)
         here.bind("amq.fanout", "queued")
         here.bind("amq.direct", "bound", key)
         wanted: dict[str, dict[str, object]] = {
@@ -307,7 +307,7 @@ async def test_routes(name: str) -> None:
             "push": {"src": "start", "dest": other.exchange, "srcIsQueue": True, "srcIsLocal": True},
         }
         for kind, route in wanted.items():
-            here.operations.forwarding.create_bridge(BROKER, unique(kind), {"link": "link", **route}, strict=True)
+            here.operations.forwarding.create(BROKER, "bridge", unique(kind), {"link": "link", **route}, strict=True)
         await here.all_up()
         await send(other.url, other.queue, "from the queue")
         assert await receive(here, "queued", 1) == ["from the queue"]

@@ -17,7 +17,7 @@ from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.nodes.traces import add_to_trace, read_trace
-from qmf.broker.operations.peers import FederationError
+from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
 
@@ -49,7 +49,7 @@ async def test_a_static_route_takes_what_its_key_matches() -> None:
         await send(there, "amq.topic/local.x", "local")
         await send(there, "amq.topic/global.x", "global")
         assert await receive(here, "q", 1) == ["global"]
-        here.operations.forwarding.delete_bridge(BROKER, name)
+        here.operations.forwarding.delete(BROKER, "bridge", name)
         await until(lambda: not there.exchange("amq.topic").binding_count, "the queue of the route is gone")
         assert [link.name for link in here.federation.route_links] == [f"to {there.port}"]
 
@@ -164,7 +164,7 @@ async def test_a_durable_route_is_there_after_restarts_and_loses_nothing(tmp_pat
             assert await receive(here, "q", 1) == ["while it was down"]
             here.unbind("amq.topic", "q", "k")
             await until(lambda: not there.keys("amq.topic"), "the key is unbound")
-            here.operations.forwarding.delete_route_link(BROKER, f"to {port}")
+            here.operations.forwarding.delete(BROKER, "link", f"to {port}")
             assert not here.federation.bridges
             await until(lambda: not there.registry.queue(f"qpid.bridge_queue_{name}_{tag}"), "its queue is gone")
         async with RoutedBroker(data_dir=tmp_path / "here") as here:
@@ -251,10 +251,10 @@ async def test_a_missing_exchange_at_the_other_broker_is_named() -> None:
 )
 async def test_routes_that_are_refused(properties: Mapping[str, object], error: str) -> None:
     async with RoutedBroker(queues=["q"]) as here:
-        here.operations.forwarding.create_route_link(BROKER, "link", {"host": "127.0.0.1", "port": 1}, strict=True)
+        here.operations.forwarding.create(BROKER, "link", "link", {"host": "127.0.0.1", "port": 1}, strict=True)
         wanted = {"link": "link", "src": "amq.topic", "dest": "amq.topic", **properties}
-        with pytest.raises(FederationError, match=error):
-            here.operations.forwarding.create_bridge(BROKER, "route", wanted, strict=True)
+        with pytest.raises(ForwardingError, match=error):
+            here.operations.forwarding.create(BROKER, "bridge", "route", wanted, strict=True)
         assert not here.federation.bridges
 
 
@@ -272,23 +272,20 @@ async def test_routes_that_are_refused(properties: Mapping[str, object], error: 
 async def test_links_that_are_refused(properties: Mapping[str, object], error: str) -> None:
     async with RoutedBroker() as here:
         wanted = {"host": "127.0.0.1", "port": 1, **properties}
-        with pytest.raises(FederationError, match=error):
-            here.operations.forwarding.create_route_link(BROKER, "link", wanted, strict=True)
+        with pytest.raises(ForwardingError, match=error):
+            here.operations.forwarding.create(BROKER, "link", "link", wanted, strict=True)
 
 
 async def test_names_are_given_once_and_what_is_missing_is_named() -> None:
     async with RoutedBroker() as here:
-        here.operations.forwarding.create_route_link(BROKER, "link", {"host": "127.0.0.1", "port": 1})
+        here.operations.forwarding.create(BROKER, "link", "link", {"host": "127.0.0.1", "port": 1})
         wanted = {"link": "link", "src": "amq.topic", "dest": "amq.topic"}
         for name, error in (("link", "object already exists: link"), ("qpid.x", "names prefixed with 'qpid.'")):
-            with pytest.raises(FederationError, match=error):
-                here.operations.forwarding.create_bridge(BROKER, name, wanted)
-        for delete, error in (
-            (here.operations.forwarding.delete_bridge, "No such bridge: none"),
-            (here.operations.forwarding.delete_route_link, "No such link: none"),
-        ):
-            with pytest.raises(FederationError, match=error):
-                delete(BROKER, "none")
+            with pytest.raises(ForwardingError, match=error):
+                here.operations.forwarding.create(BROKER, "bridge", name, wanted)
+        for kind in ("bridge", "link"):
+            with pytest.raises(ForwardingError, match=f"No such {kind}: none"):
+                here.operations.forwarding.delete(BROKER, kind, "none")
 
 
 async def test_rules_say_who_has_links_and_what_their_routes_may() -> None:
@@ -296,12 +293,12 @@ async def test_rules_say_who_has_links_and_what_their_routes_may() -> None:
     place = {"host": "127.0.0.1", "port": 1}
     async with RoutedBroker(policy=refusing(Action.CREATE, ObjectType.LINK)) as here:
         with pytest.raises(OperationRefused):
-            here.operations.forwarding.create_route_link(bob, "link", place)
+            here.operations.forwarding.create(bob, "link", "link", place)
     async with RoutedBroker(policy=refusing(Action.PUBLISH, ObjectType.EXCHANGE)) as here:
-        here.operations.forwarding.create_route_link(bob, "link", place)
+        here.operations.forwarding.create(bob, "link", "link", place)
         with pytest.raises(OperationRefused):
-            here.operations.forwarding.create_bridge(
-                bob, "r", {"link": "link", "src": "q", "srcIsQueue": True, "dest": "amq.topic"}
+            here.operations.forwarding.create(
+                bob, "bridge", "r", {"link": "link", "src": "q", "srcIsQueue": True, "dest": "amq.topic"}
             )
 
 

@@ -44,9 +44,9 @@ async def cut_again_and_again(folder: Path, kind: str, cuts: int, seed: int) -> 
         with Proxy(there.url) as proxy:
             place = urlsplit(proxy.url)
             link = {"host": place.hostname, "port": place.port, "durable": True}
-            here.operations.forwarding.create_route_link(BROKER, "link", link, strict=True)
+            here.operations.forwarding.create(BROKER, "link", "link", link, strict=True)
             route = {"link": "link", "dest": "amq.topic", "durable": True, **properties}
-            here.operations.forwarding.create_bridge(BROKER, "route", route, strict=True)
+            here.operations.forwarding.create(BROKER, "bridge", "route", route, strict=True)
             await here.up("route")
             for number in range(cuts):
                 contents = [f"{number * BATCH + item}" for item in range(BATCH)]

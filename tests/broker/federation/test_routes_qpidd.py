@@ -35,8 +35,8 @@ async def ours_and_qpidd() -> AsyncIterator[tuple[RoutedBroker, remote.Broker, C
         await it.create("exchange", name, {"exchange-type": "topic"}, True)
         here.add_exchange(name)
         place = urlsplit(URL)
-        here.operations.forwarding.create_route_link(
-            BROKER, "qpidd", {"host": place.hostname, "port": place.port, "durable": True}
+        here.operations.forwarding.create(
+            BROKER, "link", "qpidd", {"host": place.hostname, "port": place.port, "durable": True}
         )
         try:
             yield here, it, client, name
@@ -45,7 +45,7 @@ async def ours_and_qpidd() -> AsyncIterator[tuple[RoutedBroker, remote.Broker, C
 
 
 def add(here: RoutedBroker, name: str, **properties: object) -> None:
-    here.operations.forwarding.create_bridge(BROKER, name, {"link": "qpidd", **properties}, strict=True)
+    here.operations.forwarding.create(BROKER, "bridge", name, {"link": "qpidd", **properties}, strict=True)
 
 
 async def keys(client: Client) -> dict[str, dict[str, object]]:
@@ -68,7 +68,7 @@ async def test_a_static_and_a_queue_route_from_qpidd() -> None:
         await until(lambda: here.depth("q"), "it came")
         (entry,) = here.queue("q").contents.waiting()
         assert len(read_trace(entry.message.data)) == 1  # the tag of qpidd
-        here.operations.forwarding.delete_route_link(BROKER, "qpidd")
+        here.operations.forwarding.delete(BROKER, "link", "qpidd")
         await it.delete("queue", f"{name}.q", {})
 
 
@@ -92,7 +92,7 @@ async def test_a_dynamic_route_from_qpidd_follows_the_bindings(durable: bool) ->
         here.unbind(name, "q", "a.*")
         while "a.*" in await keys(client):
             continue
-        here.operations.forwarding.delete_route_link(BROKER, "qpidd")
+        here.operations.forwarding.delete(BROKER, "link", "qpidd")
         while await keys(client):
             continue
 
@@ -118,5 +118,5 @@ async def test_what_waits_at_qpidd_for_a_route(kind: str, monkeypatch: pytest.Mo
         await send(URL, queue if kind == "queue" else f"{name}/k", *map(str, range(600)))
         await until(lambda: bridge.measure().waiting, "its agent has answered")
         assert bridge.measure().waiting == 600  # as qpidd counts, with what is on its way
-        here.operations.forwarding.delete_route_link(BROKER, "qpidd")
+        here.operations.forwarding.delete(BROKER, "link", "qpidd")
         await it.delete("queue", queue, {})

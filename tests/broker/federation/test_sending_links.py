@@ -65,7 +65,7 @@ class Brokers:
 
     def delete(self) -> None:
         """Delete the link."""
-        self.here.operations.forwarding.delete_link(BROKER, OUT, "link")
+        self.here.operations.forwarding.delete(BROKER, OUT.value, "link")
 
 
 @asynccontextmanager

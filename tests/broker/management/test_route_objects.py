@@ -43,7 +43,7 @@ async def test_a_route_from_another_broker() -> None:
         found = await route_of(client, lambda item: item.measured and not item.backlog)
         assert (found.behind, found.unforwarded) == (0, 0)
         await route_of(client, lambda item: item.credit == 497)  # of 500
-        near.operations.forwarding.delete_bridge(BROKER, "route")
+        near.operations.forwarding.delete(BROKER, "bridge", "route")
         assert not await client.objects(remote.Route)
 
 
@@ -94,10 +94,10 @@ async def test_messages_in_doubt_are_counted_and_an_event() -> None:
             place = urlsplit(proxy.url)
             forwarding = near.operations.forwarding
             link = {"host": place.hostname, "port": place.port}
-            forwarding.create_route_link(BROKER, "link", link, strict=True)
+            forwarding.create(BROKER, "link", "link", link, strict=True)
             ends = {"link": "link", "src": "q", "dest": "q", "srcIsQueue": True, "srcIsLocal": True}
             route = {**ends, "reliability": "exactly-once"}
-            forwarding.create_bridge(BROKER, "route", route, strict=True)
+            forwarding.create(BROKER, "bridge", "route", route, strict=True)
             await near.up("route")
             proxy.cut_at(Cut(Performative.DISPOSITION, to_broker=False, passed=False))
             proxy.redirect(third.url)  # for the next connection

@@ -52,7 +52,7 @@ GRANTS |= {publisher.Publisher.__name__}
 SET = {"timestamps"}
 
 #: What has methods of the same names, by the name by which it is called, and that asks the policy itself.
-ASKING = {"operations", "administration", "publisher", "publication"}
+ASKING = {"operations", "forwarding", "administration", "publisher", "publication"}
 #: What has such methods and is no node: parts of the store, and what a session of MQTT has sent.
 OTHERS = {"batches", "pages", "sent"}
 

@@ -18,13 +18,13 @@ class LinkingBroker(FederatedBroker):
     def connect_queues(self, name: str = "link", **properties: object) -> NodeLink:
         """Create a link from ``in`` to ``out``, unless the properties say otherwise."""
         wanted = {"source": "in", "target": "out", **properties}
-        self.operations.forwarding.create_queue_link(BROKER, name, wanted, strict=True)
+        self.operations.forwarding.create(BROKER, "queuelink", name, wanted, strict=True)
         return self.queue_link(name)
 
     def queue_link(self, name: str = "link") -> NodeLink:
         """A link."""
-        assert self.operations.forwarding.queue_links is not None
-        return next(item for item in self.operations.forwarding.queue_links.links if item.name == name)
+        found: NodeLink = self.operations.forwarding.types["queuelink"].find(name)
+        return found
 
     def small_queue(self, name: str, count: int) -> None:
         """Create a queue for so many messages."""

@@ -12,9 +12,9 @@ from support.waiting import until
 
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.node_declaration import read_node_declaration
+from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
-from qmf.broker.operations.queue_links import QueueLinkError
 from qmf.messaging import aio
 
 BOB = Principal("bob", protocol="AMQP 1.0")
@@ -137,10 +137,10 @@ async def test_receivers_and_a_link_that_moves_share_the_messages() -> None:
 async def test_a_link_can_be_paused() -> None:
     async with linking() as broker:
         link = broker.connect_queues()
-        broker.operations.forwarding.pause_queue_link(BROKER, "link")
+        broker.operations.forwarding.pause(BROKER, "queuelink", "link")
         await send(broker, "in", "one")
         assert (link.state_name, broker.depth("in"), broker.depth("out")) == ("Paused", 1, 0)
-        broker.operations.forwarding.resume_queue_link(BROKER, "link")
+        broker.operations.forwarding.resume(BROKER, "queuelink", "link")
         await broker.has(out=1)
 
 
@@ -150,12 +150,12 @@ async def test_a_deleted_link_takes_nothing_more_and_keeps_nothing() -> None:
         for name, mode in (("moves", "move"), ("copies", "copy")):
             broker.connect_queues(name, mode=mode, target="small")
             await send(broker, "in", "x", "y")
-            broker.operations.forwarding.delete_queue_link(BROKER, name)
+            broker.operations.forwarding.delete(BROKER, "queuelink", name)
         contents = broker.queue("in").contents
         assert contents.acquired_count == 0
         assert not broker.queue("in").delivery.consumers.all
-        with pytest.raises(QueueLinkError, match="No such link between queues: moves"):
-            broker.operations.forwarding.delete_queue_link(BROKER, "moves")
+        with pytest.raises(ForwardingError, match="No such link between queues: moves"):
+            broker.operations.forwarding.delete(BROKER, "queuelink", "moves")
 
 
 @pytest.mark.parametrize("gone", ["in", "out"])
@@ -164,14 +164,14 @@ async def test_a_link_whose_node_is_deleted_has_failed(gone: str) -> None:
         link = broker.connect_queues()
         broker.operations.delete(BROKER, broker.queue(gone))
         assert (link.state_name, link.reason) == ("Failed", f"queue '{gone}' was deleted")
-        broker.operations.forwarding.delete_queue_link(BROKER, "link")
+        broker.operations.forwarding.delete(BROKER, "queuelink", "link")
 
 
 async def test_circles_are_refused_also_those_that_are_made_later() -> None:
     async with linking("middle") as broker:
         broker.connect_queues("one", target="middle")
         broker.connect_queues("two", source="middle")
-        with pytest.raises(QueueLinkError, match="messages would come back to queue 'out' by link one, two"):
+        with pytest.raises(ForwardingError, match="messages would come back to queue 'out' by link one, two"):
             broker.connect_queues("three", source="out", target="in")
         broker.connect_queues("four", source="out", target="amq.fanout", mode="copy")
         broker.operations.bind(BROKER, broker.exchange("amq.fanout"), broker.queue("in"), BindingSpec("k"))
@@ -199,15 +199,15 @@ async def test_circles_are_refused_also_those_that_are_made_later() -> None:
 )
 async def test_what_is_wrong_is_named(properties: dict[str, Any], text: str) -> None:
     async with linking() as broker:
-        with pytest.raises(QueueLinkError, match=text):
+        with pytest.raises(ForwardingError, match=text):
             broker.connect_queues(**properties)
-        assert not broker.operations.forwarding.queue_links.links  # type: ignore[union-attr]
+        assert not broker.operations.forwarding.types["queuelink"]
 
 
 async def test_names_are_used_once() -> None:
     async with linking() as broker:
         broker.connect_queues()
-        with pytest.raises(QueueLinkError, match="object already exists: link"):
+        with pytest.raises(ForwardingError, match="object already exists: link"):
             broker.connect_queues()
 
 
@@ -225,9 +225,9 @@ async def test_a_link_acts_for_its_creator(mode: str, action: Action, object_typ
     async with linking() as broker:
         broker.operations.policy = refusing(action, object_type, name)
         with pytest.raises(OperationRefused, match="may not"):
-            broker.operations.forwarding.create_queue_link(BOB, "link", wanted)
+            broker.operations.forwarding.create(BOB, "queuelink", "link", wanted)
         broker.operations.policy = Rules()
-        broker.operations.forwarding.create_queue_link(BOB, "link", wanted)
+        broker.operations.forwarding.create(BOB, "queuelink", "link", wanted)
         if action is not Action.CREATE:
             broker.operations.policy = refusing(action, object_type, name)
             link = broker.queue_link()

@@ -34,13 +34,13 @@ class RelayingBroker(FederatedBroker):
 
     def relay(self, name: str = DOMAIN, **properties: object) -> MessageRelay:
         """Create a relay."""
-        self.operations.forwarding.create_relay(BROKER, name, properties, strict=True)
+        self.operations.forwarding.create(BROKER, "relay", name, properties, strict=True)
         return self.found_relay(name)
 
     def found_relay(self, name: str = DOMAIN) -> MessageRelay:
         """A relay."""
-        assert self.operations.forwarding.relays is not None
-        return next(item for item in self.operations.forwarding.relays.relays if item.name == name)
+        found: MessageRelay = self.operations.forwarding.types["relay"].find(name)
+        return found
 
     async def has(self, name: str, count: int) -> None:
         """Wait until a queue has so many messages."""

@@ -14,7 +14,7 @@ from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.relay_addresses import RelayTable
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings
-from qmf.broker.operations.peers import FederationError
+from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.principal import BROKER
 from qmf.broker.relay.options import RelayOptions, UnknownDomains
 from qmf.broker.relay.relays import BrokerRelays
@@ -29,7 +29,7 @@ async def test_messages_wait_until_there_is_a_way_and_arrive_in_order() -> None:
         await send(here, ORDERS, "one", "two")
         assert here.depth(f"relay.{DOMAIN}") == 2
         assert (relay.state_name, relay.reason) == ("Waiting", "the other broker takes the messages")
-        here.operations.forwarding.delete_relay(BROKER, DOMAIN)
+        here.operations.forwarding.delete(BROKER, "relay", DOMAIN)
         here.relay(domain="peer")
         await send(here, ORDERS, "three")
         assert await receive(there, "orders", 3) == ["one", "two", "three"]
@@ -53,7 +53,7 @@ async def test_without_the_option_such_a_name_is_a_name_like_others() -> None:
     async with relaying(options=RelayOptions()) as (here, _):
         with pytest.raises(MessagingError, match="no exchange or queue 'orders@office"):
             await send(here, ORDERS, "one")
-        with pytest.raises(FederationError, match="does not relay"):
+        with pytest.raises(ForwardingError, match="does not relay"):
             here.relay(domain="peer")
 
 
@@ -80,7 +80,7 @@ async def test_a_domain_of_this_broker_stands_for_it(address: str) -> None:
     async with relaying(options=options, queues=["orders"]) as (here, _):
         await send(here, address, "one")
         assert await receive(here, address, 1) == ["one"]
-        with pytest.raises(FederationError, match=r"'shop\.example' is this broker's own"):
+        with pytest.raises(ForwardingError, match=r"'shop\.example' is this broker's own"):
             here.relay("shop.example", domain="peer")
 
 
@@ -182,10 +182,10 @@ async def test_dead_letters_that_find_no_room_make_the_relay_wait() -> None:
 async def test_a_relay_can_be_paused() -> None:
     async with relaying() as (here, there):
         relay = here.relay(domain="peer")
-        here.operations.forwarding.pause_relay(BROKER, DOMAIN)
+        here.operations.forwarding.pause(BROKER, "relay", DOMAIN)
         assert relay.state_name == "Paused"
         await send(here, ORDERS, "one")
-        here.operations.forwarding.resume_relay(BROKER, DOMAIN)
+        here.operations.forwarding.resume(BROKER, "relay", DOMAIN)
         assert await receive(there, "orders", 1) == ["one"]
 
 
@@ -195,9 +195,9 @@ async def test_a_deleted_relay_ends_the_links_of_its_senders_and_keeps_messages(
         async with aio.Connection(here.url, reconnect=False) as connection:
             sender = await (await connection.session()).sender(ORDERS)
             await sender.send(Message("one"))
-            with pytest.raises(FederationError, match="No such relay"):
-                here.operations.forwarding.delete_relay(BROKER, "other.example")
-            here.operations.forwarding.delete_relay(BROKER, DOMAIN)
+            with pytest.raises(ForwardingError, match="No such relay"):
+                here.operations.forwarding.delete(BROKER, "relay", "other.example")
+            here.operations.forwarding.delete(BROKER, "relay", DOMAIN)
             with pytest.raises(MessagingError, match="was deleted"):
                 await sender.send(Message("two"))
         assert here.depth(f"relay.{DOMAIN}") == 1
@@ -217,8 +217,8 @@ async def test_messages_that_would_go_in_a_circle_are_dead_letters() -> None:
         relays = BrokerRelays(there.operations, there.federation, RelayOptions(enabled=True))
         there.operations.forwarding.relays = relays
         relays.start()
-        there.operations.forwarding.create_domain(BROKER, "back", {"url": here.url})
-        there.operations.forwarding.create_relay(BROKER, DOMAIN, {"domain": "back"}, strict=True)
+        there.operations.forwarding.create(BROKER, "domain", "back", {"url": here.url})
+        there.operations.forwarding.create(BROKER, "relay", DOMAIN, {"domain": "back"}, strict=True)
         await send(here, ORDERS, "one")
         await there.has(LETTERS, 1)
         assert "it has left the other broker by a link before" in reason_in(there)
@@ -244,12 +244,12 @@ async def test_messages_that_would_go_in_a_circle_are_dead_letters() -> None:
 async def test_what_is_wrong_is_named(name: str, properties: dict[str, object], text: str) -> None:
     async with relaying() as (here, _):
         here.relay(domain="peer")
-        with pytest.raises(FederationError, match=text):
+        with pytest.raises(ForwardingError, match=text):
             here.relay(name, **properties)
 
 
 async def test_a_domain_that_a_relay_needs_cannot_be_deleted() -> None:
     async with relaying() as (here, _):
         here.relay(domain="peer")
-        with pytest.raises(FederationError, match=r"domain peer is in use by the relay office\.example"):
-            here.operations.forwarding.delete_domain(BROKER, "peer")
+        with pytest.raises(ForwardingError, match=r"domain peer is in use by the relay office\.example"):
+            here.operations.forwarding.delete(BROKER, "domain", "peer")

@@ -121,11 +121,11 @@ async def test_a_relay_is_paused_while_a_message_is_under_way(frame: str, durabl
         made.proxy.cut_at(Cut(performative, to_broker, passed=False, refuse=True))
         await send(made.here, ORDERS, "one", durable=True)
         await made.state("Waiting")
-        made.here.operations.forwarding.pause_relay(BROKER, DOMAIN)
+        made.here.operations.forwarding.pause(BROKER, "relay", DOMAIN)
         await made.state("Paused")
         made.proxy.refuse(False)
         await send(made.here, ORDERS, "two", durable=True)
-        made.here.operations.forwarding.resume_relay(BROKER, DOMAIN)
+        made.here.operations.forwarding.resume(BROKER, "relay", DOMAIN)
         await made.came("one", "two")
 
 
@@ -154,7 +154,7 @@ async def test_a_deleted_relay_is_not_remembered_by_the_other_broker(tmp_path: P
         await send(made.here, ORDERS, "one", durable=True)
         await made.here.has(WAITING, 0)
         assert len(made.there.registry.memories) == 1
-        made.here.operations.forwarding.delete_relay(BROKER, DOMAIN)
+        made.here.operations.forwarding.delete(BROKER, "relay", DOMAIN)
         await until(lambda: not len(made.there.registry.memories), "it is forgotten")
 
 
@@ -168,9 +168,9 @@ async def test_a_message_that_the_other_broker_may_have_is_a_dead_letter_of_a_de
         await made.state("Waiting")
         await send(made.here, ORDERS, "two", durable=True)
         if paused:
-            made.here.operations.forwarding.pause_relay(BROKER, DOMAIN)
+            made.here.operations.forwarding.pause(BROKER, "relay", DOMAIN)
             await made.state("Paused")
-        made.here.operations.forwarding.delete_relay(BROKER, DOMAIN)
+        made.here.operations.forwarding.delete(BROKER, "relay", DOMAIN)
         await until(lambda: list(made.here.queue(LETTERS).contents.waiting()), "it is a dead letter")
         assert reason_in(made.here) == "it is not known whether the other broker has it: the relay was deleted"
         assert caplog.text.count(" has them: 1; the relay was deleted; they are dead letters") == 1
@@ -185,7 +185,7 @@ async def test_a_relay_that_is_deleted_waits_for_the_outcomes_of_what_it_has_sen
         slow = SlowStore(made.there)
         await send(made.here, ORDERS, "one", durable=True)
         await until(lambda: slow.waiting, "it is being stored")
-        made.here.operations.forwarding.delete_relay(BROKER, DOMAIN)
+        made.here.operations.forwarding.delete(BROKER, "relay", DOMAIN)
         slow.let_go()
         await made.came("one")
         assert not made.here.depth(LETTERS)

@@ -8,7 +8,7 @@ from broker.operations.rules import REASON, refusing
 from broker.relay.relaying import DOMAIN, LETTERS, ORDERS, RelayingBroker, reason_in, relaying
 from support.waiting import until
 
-from qmf.broker.operations.peers import FederationError
+from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.policy import Action, ObjectType
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.messaging import aio
@@ -21,7 +21,7 @@ def pull(here: RelayingBroker, there: RelayingBroker, principal: Principal = BRO
     """Let the other broker take the messages of a relay that waits."""
     there.domain(here.url, "branch")
     wanted = {"domain": "branch", "source": WAITING, "by_address": True, **properties}
-    there.operations.forwarding.create_link(principal, IN, "pull", wanted, strict=True)
+    there.operations.forwarding.create(principal, IN.value, "pull", wanted, strict=True)
 
 
 async def test_messages_go_to_the_nodes_of_their_addresses() -> None:
@@ -73,7 +73,7 @@ async def test_a_message_to_what_the_creator_of_the_link_may_not_use_is_a_dead_l
 async def test_messages_of_other_queues_go_to_the_node_in_their_to() -> None:
     async with pair(own=["here"], other=["there"]) as (here, there):
         link = {"domain": "peer", "source": "there", "by_address": True}
-        here.operations.forwarding.create_link(BROKER, IN, "link", link, strict=True)
+        here.operations.forwarding.create(BROKER, IN.value, "link", link, strict=True)
         async with aio.Connection(there.url) as connection:
             sender = await (await connection.session()).sender("there")
             await sender.send(Message("none"))
@@ -92,5 +92,5 @@ async def test_messages_of_other_queues_go_to_the_node_in_their_to() -> None:
 )
 async def test_what_is_wrong_is_named(properties: dict[str, object], text: str) -> None:
     async with pair() as (here, _):
-        with pytest.raises(FederationError, match=text):
-            here.operations.forwarding.create_link(BROKER, IN, "link", {"domain": "peer", "source": "s", **properties})
+        with pytest.raises(ForwardingError, match=text):
+            here.operations.forwarding.create(BROKER, IN.value, "link", {"domain": "peer", "source": "s", **properties})

@@ -88,10 +88,10 @@ async def test_relays_are_created_by_those_who_may_create_links() -> None:
         user = BOB
         here.operations.policy = refusing(Action.CREATE, ObjectType.LINK)
         for call in (
-            lambda: here.operations.forwarding.create_relay(user, DOMAIN, {"domain": "peer"}),
-            lambda: here.operations.forwarding.delete_relay(user, DOMAIN),
-            lambda: here.operations.forwarding.pause_relay(user, DOMAIN),
-            lambda: here.operations.forwarding.resume_relay(user, DOMAIN),
+            lambda: here.operations.forwarding.create(user, "relay", DOMAIN, {"domain": "peer"}),
+            lambda: here.operations.forwarding.delete(user, "relay", DOMAIN),
+            lambda: here.operations.forwarding.pause(user, "relay", DOMAIN),
+            lambda: here.operations.forwarding.resume(user, "relay", DOMAIN),
             lambda: here.operations.forwarding.retry_dead_letters(user, DOMAIN, 0),
         ):
             with pytest.raises(OperationRefused, match="may not create link"):
@@ -102,12 +102,12 @@ async def test_a_relay_acts_for_its_creator_as_long_as_that_may() -> None:
     async with relaying() as (here, _):
         here.operations.policy = refusing(Action.CONSUME, ObjectType.QUEUE)
         with pytest.raises(OperationRefused, match=r"may not consume queue 'relay\.office\.example'"):
-            here.operations.forwarding.create_relay(BOB, DOMAIN, {"domain": "peer"})
+            here.operations.forwarding.create(BOB, "relay", DOMAIN, {"domain": "peer"})
         here.operations.policy = Rules()
-        here.operations.forwarding.create_relay(BOB, DOMAIN, {"domain": "peer"})
+        here.operations.forwarding.create(BOB, "relay", DOMAIN, {"domain": "peer"})
         here.operations.policy = refusing(Action.CONSUME, ObjectType.QUEUE)
         relay = here.found_relay()
         assert relay.state_name == "Failed"
         assert "may not consume queue" in relay.reason
         here.operations.policy = Rules()
-        here.operations.forwarding.delete_relay(BROKER, DOMAIN)
+        here.operations.forwarding.delete(BROKER, "relay", DOMAIN)

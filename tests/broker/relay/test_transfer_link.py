@@ -25,7 +25,7 @@ async def test_a_message_that_has_waited_leaves_with_what_is_left_of_its_time_to
         loop = asyncio.get_running_loop()
         began = loop.time()
         await until(lambda: loop.time() > began + 0.05, "some of the time to live")
-        here.operations.forwarding.delete_relay(BROKER, DOMAIN)
+        here.operations.forwarding.delete(BROKER, "relay", DOMAIN)
         here.relay(domain="peer", timeout=timeout)
         async with aio.Connection(there.url) as connection:
             receiver = await (await connection.session()).receiver("orders", capacity=2)

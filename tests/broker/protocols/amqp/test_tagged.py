@@ -137,5 +137,5 @@ async def test_a_link_that_is_deleted_gives_all_back(tmp_path: Path, monkeypatch
         monkeypatch.setattr(Journal, "is_stored", lambda *_: False)
         await send(here, "here", "one", "two", durable=True)
         await until(lambda: contents(here, "here") == [], "they wait for the disk")
-        here.operations.forwarding.delete_link(BROKER, OUT, "link")
+        here.operations.forwarding.delete(BROKER, OUT.value, "link")
         assert (contents(here, "here"), contents(there, "there")) == (["one", "two"], [])
