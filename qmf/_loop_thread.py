@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from qmf._event_loop import run
 from qmf.errors import CallerError
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _CLOSED = "the session was closed during the call"
 
@@ -183,3 +185,27 @@ class LoopThread:
         stop = self._stop = asyncio.Event()
         ready.set()
         await stop.wait()
+
+
+class HasLoop(Protocol):
+    """What has blocking methods, and a loop on which they run."""
+
+    _loop: LoopThread
+
+
+Owner = TypeVar("Owner", bound=HasLoop)
+
+
+def blocking(
+    method: Callable[Concatenate[Owner, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Owner, P], T]:
+    """Make a method that blocks of a coroutine: it runs that on the loop of its object, as `LoopThread.run` does.
+
+    Type checkers and `help` see the arguments of the coroutine.
+    """
+
+    @functools.wraps(method)
+    def wrapper(self: Owner, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._loop.run(method(self, *args, **kwargs))
+
+    return wrapper

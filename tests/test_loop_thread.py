@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import signal
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from qmf._loop_thread import LoopThread
+from qmf._loop_thread import LoopThread, blocking
 from qmf.errors import CallerError
 
 
@@ -124,3 +125,28 @@ def test_a_timeout_of_the_work_is_an_error_of_the_work(loop: LoopThread) -> None
 
     with pytest.raises(TimeoutError, match="of the work"):
         loop.run(late())
+
+
+class Counted:
+    def __init__(self, loop: LoopThread) -> None:
+        self._loop = loop
+
+    @blocking
+    async def thread(self, *, more: int = 0) -> int:
+        """The thread on which it runs."""
+        return threading.get_ident() + more
+
+
+def test_a_blocking_method_runs_its_coroutine_on_the_loop(loop: LoopThread) -> None:
+    counted = Counted(loop)
+    assert counted.thread() == loop.ident
+    assert counted.thread(more=1) == loop.run(ident()) + 1
+    assert Counted.thread.__doc__ == "The thread on which it runs."
+    assert list(inspect.signature(counted.thread).parameters) == ["more"]
+    assert not inspect.iscoroutinefunction(Counted.thread)
+
+
+def test_a_blocking_method_refuses_arguments_that_it_does_not_have(loop: LoopThread) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'less'"):
+        Counted(loop).thread(less=1)  # type: ignore[call-arg]
+    assert not loop.running
