@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
-import threading
 from collections.abc import Callable, Sequence
 
 import attrs
@@ -22,22 +22,59 @@ from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbe
 from qmf_shell.session.short_ids import ShortIds
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
+class Received:
+    """What was received from brokers; the attributes are those of `Context`."""
+
+    ids: ShortIds = attrs.field(factory=ShortIds)
+    events: RecentEvents = attrs.field(factory=RecentEvents)
+    heartbeats: RecentHeartbeats = attrs.field(factory=RecentHeartbeats)
+    deletions: DeletionCounts = attrs.field(factory=DeletionCounts)
+    lost: LostIdentities = attrs.field(factory=LostIdentities)
+
+    def callbacks(self, changed: Callable[[], None]) -> BackendCallbacks:
+        """What keeps it up to date; `changed` as of `open_brokers`."""
+        return BackendCallbacks(
+            on_event=self.events.add,
+            on_heartbeat=self.heartbeats.add,
+            on_deleted=self._on_deleted,
+            on_agent_lost=self._on_agent_lost,
+            on_agent_found=self.lost.agent_found,
+            on_change=changed,
+        )
+
+    def _on_deleted(self, key: ObjectKey, name: ClassName, when: int, own: bool) -> None:
+        self.ids.mark_deleted(key, when)
+        self.deletions.add(name, own)
+
+    def _on_agent_lost(self, agent: str, broker: str, when: int, published: Sequence[ObjectView]) -> None:
+        listed = [
+            item
+            for item in self.ids.entries()
+            if not item.deleted and (item.identity.key.agent_name, item.identity.key.broker) == (agent, broker)
+        ]
+        self.lost.add(LostIdentity(item.identity, item.created, when, is_own_object(item)) for item in published)
+        self.lost.add(LostIdentity(item.identity, item.created, when) for item in listed)
+
+
+@attrs.frozen
 class OpenBrokers:
     """Brokers that are connected, and what was received from them.
 
     Attributes:
         backend: access to them.
-        ids, events, heartbeats, deletions, lost: as in `Context`.
+        received: what was received.
     """
 
     backend: Backend
-    ids: ShortIds
-    events: RecentEvents
-    heartbeats: RecentHeartbeats
-    deletions: DeletionCounts
-    lost: LostIdentities
+    received: Received
     _stack: contextlib.ExitStack
+
+    def enter(self, context: Context) -> None:
+        """Go on with these brokers in a session."""
+        received = self.received
+        context.backend, context.ids, context.lost = self.backend, received.ids, received.lost
+        context.events, context.heartbeats, context.deletions = received.events, received.heartbeats, received.deletions
 
     def close(self) -> None:
         """Close the connections."""
@@ -65,62 +102,20 @@ def open_brokers(
         ConnectError: no connection.
         UrlError: a URL is not valid.
     """
-    ids, events, heartbeats, deletions = ShortIds(), RecentEvents(), RecentHeartbeats(), DeletionCounts()
-    lost = LostIdentities()
-    callbacks = _callbacks(ids, events, heartbeats, deletions, lost, changed)
+    received = Received()
     with contextlib.ExitStack() as stack:
-        backends = _make(targets, timeout, callbacks, follow)
-        threads = [_ConnectThread(item) for item in backends.values()]
-        for thread in threads:
-            stack.callback(thread.close)
-            thread.start()
+        backends = _make(targets, timeout, received.callbacks(changed), follow)
+        # Several connections are made at the same time; each is closed at the end, even while it is being made.
+        pool = concurrent.futures.ThreadPoolExecutor(len(backends), thread_name_prefix="qmf-shell-connect")
+        connecting = [pool.submit(stack.push(item).__enter__) for item in backends.values()]
+        pool.shutdown(wait=False)
         meanwhile()
-        for thread in threads:
-            thread.wait()
+        for one in connecting:
+            one.result()
         backend: Backend = next(iter(backends.values())) if len(backends) == 1 else MultiBackend(backends)
         if not any(item.connected for item in backend.statuses):
             raise ConnectError(backend.status.url, backend.status.reason)
-        return OpenBrokers(
-            backend=backend,
-            ids=ids,
-            events=events,
-            heartbeats=heartbeats,
-            deletions=deletions,
-            lost=lost,
-            stack=stack.pop_all(),
-        )
-
-
-def _callbacks(
-    ids: ShortIds,
-    events: RecentEvents,
-    heartbeats: RecentHeartbeats,
-    deletions: DeletionCounts,
-    lost: LostIdentities,
-    changed: Callable[[], None],
-) -> BackendCallbacks:
-    """What keeps all that is known of brokers up to date."""
-
-    def on_deleted(key: ObjectKey, name: ClassName, when: int, own: bool) -> None:
-        ids.mark_deleted(key, when)
-        deletions.add(name, own)
-
-    def agent_lost(agent: str, broker: str, when: int, published: Sequence[ObjectView]) -> None:
-        listed = [item for item in ids.entries() if not item.deleted and _is_of(item.identity.key, agent, broker)]
-        own = [is_own_object(item, ()) for item in published]
-        lost.add(
-            LostIdentity(item.identity, item.created, when, mark) for item, mark in zip(published, own, strict=True)
-        )
-        lost.add(LostIdentity(item.identity, item.created, when) for item in listed)
-
-    return BackendCallbacks(
-        on_event=events.add,
-        on_heartbeat=heartbeats.add,
-        on_deleted=on_deleted,
-        on_agent_lost=agent_lost,
-        on_agent_found=lost.agent_found,
-        on_change=changed,
-    )
+        return OpenBrokers(backend, received, stack.pop_all())
 
 
 class BrokerSwitcher:
@@ -155,8 +150,7 @@ class BrokerSwitcher:
         """
         new, old = self._open(targets), self._current
         self._current = new
-        context.backend, context.ids, context.lost = new.backend, new.ids, new.lost
-        context.events, context.heartbeats, context.deletions = new.events, new.heartbeats, new.deletions
+        new.enter(context)
         context.connection = connection
         for listener in self._listeners:
             listener(new.backend)
@@ -165,10 +159,6 @@ class BrokerSwitcher:
     def close(self) -> None:
         """Close the connections."""
         self._current.close()
-
-
-def _is_of(key: ObjectKey, agent: str, broker: str) -> bool:
-    return (key.agent_name, key.broker) == (agent, broker)
 
 
 def _make(
@@ -185,32 +175,3 @@ def _make(
             target, timeout=timeout, callbacks=callbacks, objects=follow, label=label, persist=True
         )
     return backends
-
-
-class _ConnectThread:
-    """A thread that makes one connection, so that several are made at the same time."""
-
-    def __init__(self, backend: ConsoleBackend) -> None:
-        self._backend = backend
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="qmf-shell-connect", daemon=True)
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def wait(self) -> None:
-        """Wait for the connection; raises the error of the thread."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-
-    def close(self) -> None:
-        """Close the connection, even while it is being made."""
-        self._backend.__exit__(None, None, None)
-
-    def _run(self) -> None:
-        try:
-            self._backend.__enter__()
-        except BaseException as error:  # noqa: BLE001 - raised again by `wait`, on its caller's thread
-            self._error = error

@@ -86,16 +86,8 @@ def open_session(
         opened = open_brokers(where, timeout=timeout, follow=follow, changed=on_changed, meanwhile=meanwhile)
         switcher = BrokerSwitcher(opened, open_others)
         stack.callback(switcher.close)
-        context = Context(
-            opened.backend,
-            registry or Registry(),
-            opened.ids,
-            opened.events,
-            opened.heartbeats,
-            opened.deletions,
-            settings=settings or ShellSettings(),
-            lost=opened.lost,
-        )
+        context = Context(opened.backend, registry or Registry(), settings=settings or ShellSettings())
+        opened.enter(context)
         context.switch = functools.partial(switcher.switch, context)
         yield OpenSession(context, embedded=not brokers, listeners=listeners, switcher=switcher)
 
@@ -127,13 +119,5 @@ def _embedded_broker(interval: float) -> Iterator[BrokerTarget]:
     from qmf.hostagent import EmbeddedHostAgent
 
     broker = EmbeddedBroker(host="127.0.0.1", port=0, management=interval)
-    broker.start()
-    try:
-        agent = EmbeddedHostAgent(broker.url, interval)
-        agent.start()
-        try:
-            yield BrokerTarget.of(broker.url)
-        finally:
-            agent.close()
-    finally:
-        broker.close()
+    with broker, EmbeddedHostAgent(broker.url, interval):
+        yield BrokerTarget.of(broker.url)
