@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, Unpack
 
 from qmf.console.aio import (
     Agent,
@@ -14,11 +14,10 @@ from qmf.console.aio import (
     Listener,
     ObjectChange,
     ObjectId,
-    OrderKey,
     RemoteObject,
     StillFindingAgents,
-    Where,
 )
+from qmf.console.aio.objects.object_query import ListQueryArguments, QueryArguments
 from qmf.errors import QmfError
 from qmf.schema import ClassKey
 
@@ -103,31 +102,12 @@ class WebConsole(Protocol):
         """A schema."""
 
     async def objects(
-        self,
-        name: str | None = None,
-        *,
-        package: str | None = None,
-        class_key: ClassKey | None = None,
-        object_id: ObjectId | None = None,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
-        timeout: float | None = None,
-        limit: int | None = None,
-        order: Sequence[OrderKey] = (),
-        in_turn: bool = False,
+        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[ListQueryArguments]
     ) -> Answers[RemoteObject]:
         """Objects. With a limit there may be more of them, in no order."""
 
     def follow(
-        self,
-        name: str | None = None,
-        *,
-        package: str | None = None,
-        class_key: ClassKey | None = None,
-        object_id: ObjectId | None = None,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
-        interval: float = 5.0,
+        self, name: str | None = None, *, interval: float = 5.0, **selection: Unpack[QueryArguments]
     ) -> ObjectFollow:
         """Follow objects."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Unpack
 
 from qmf.console.aio import (
     Agent,
@@ -25,12 +26,12 @@ from qmf.console.aio import (
     Missed,
     Notification,
     ObjectId,
-    OrderKey,
     RemoteObject,
     StillFindingAgents,
     Where,
 )
 from qmf.console.aio.agent_search import ALL_AGENTS
+from qmf.console.aio.objects.object_query import ListQueryArguments, QueryArguments
 from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, Kind
 from qmf.views.references import references
@@ -128,34 +129,23 @@ class ReadableConsole:
         return await self._console.schema(class_key)
 
     async def objects(
-        self,
-        name: str | None = None,
-        *,
-        package: str | None = None,
-        class_key: ClassKey | None = None,
-        object_id: ObjectId | None = None,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
-        timeout: float | None = None,
-        limit: int | None = None,
-        order: Sequence[OrderKey] = (),
-        in_turn: bool = False,
+        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[ListQueryArguments]
     ) -> Answers[RemoteObject]:
         """See `WebConsole`. Only classes that may be read are asked for, so that errors name nothing of others.
 
         Agents don't know what may be read: all objects are asked for, whatever the limit, and those that may be read
         are counted.
         """
-        del limit, order, in_turn
-        only = self._asked_agent(agent)
-        if object_id is not None:
+        where, class_key = selection.get("where"), selection.get("class_key")
+        only = self._asked_agent(selection.get("agent"))
+        if (object_id := selection.get("object_id")) is not None:
             if object_id.agent_name is not None and only is None:
                 only = self.agent(object_id.agent_name)
             return self._readable_of(await self._console.objects(object_id=object_id, agent=only, timeout=timeout), ())
         if class_key is not None:
             wanted: Iterable[ClassKey] = [class_key] if self._sees_class(class_key) else []
         else:
-            wanted = await self._classes_named(name or "", package)
+            wanted = await self._classes_named(name or "", selection.get("package"))
         answers = await asyncio.gather(*(self._ask(key, only, where, timeout) for key in wanted))
         failures = {agent: error for found in answers for agent, error in found.failures.items()}
         return self._readable_of(
@@ -163,27 +153,11 @@ class ReadableConsole:
         )
 
     def follow(
-        self,
-        name: str | None = None,
-        *,
-        package: str | None = None,
-        class_key: ClassKey | None = None,
-        object_id: ObjectId | None = None,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
-        interval: float = 5.0,
+        self, name: str | None = None, *, interval: float = 5.0, **selection: Unpack[QueryArguments]
     ) -> ReadableFollow:
         """See `WebConsole`."""
-        follow = self._console.follow(
-            name,
-            package=package,
-            class_key=class_key,
-            object_id=object_id,
-            agent=agent,
-            where=where,
-            interval=interval,
-        )
-        compared = _named_values(where)
+        follow = self._console.follow(name, interval=interval, **selection)
+        compared = _named_values(selection.get("where"))
         return ReadableFollow(follow, lambda obj: self.readable(obj, compared), self.readable_failures, self.sees_agent)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
