@@ -135,7 +135,7 @@ async def test_the_same_text_finds_the_same_events() -> None:
 
     def on_page(url: EventsUrl) -> list[str] | None:
         rows = event_rows(opened.site.events.since(0), url)
-        return None if event_filter(url)[1] else [row.name for row in rows]
+        return None if event_filter(url)[1] else [row.cells[2].text for row in rows]
 
     def on_screen(text: str) -> list[str] | None:
         try:

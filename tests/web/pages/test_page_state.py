@@ -68,8 +68,8 @@ async def test_counts_classes_agents_and_events() -> None:
         assert site.catalogue.find("org.secret.vault", "vault") is None
         assert site.catalogue.versions("org.secret.vault", "shelf") == []
         [row] = agent_rows(site, site.agents.names(), now)
-        assert (row.name, row.objects) == (AGENT, "3")
-        assert [broker.agent for broker in broker_rows(site, [], now)] == ["–"]
+        assert (row.key, row.cells[4].text) == (AGENT, "3")
+        assert [row.cells[-1].text for row in broker_rows(site, [], now)] == ["–"]
         assert {node.label for node in bus_graph(site).nodes} == {AGENT, "Shelf (3)"}
         shown = event_rows(site.events.newest_first(), EventsUrl())
         assert len(shown) == 1

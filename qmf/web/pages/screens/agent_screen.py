@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from qmf.errors import QmfError
-from qmf.schema import ClassKey, Kind
+from qmf.schema import ClassKey
 from qmf.views.text import clean
-from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.open_page import OpenPage
-from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
-from qmf.web.pages.views.agent_view import AgentClassRow, agent_classes, agent_facts
-from qmf.web.pages.views.event_view import event_rows
+from qmf.web.pages.views.agent_view import CLASS_COLUMNS, agent_classes, agent_facts
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
+from qmf.web.pages.views.event_view import EVENT_COLUMNS, event_rows
 from qmf.web.pages.views.page_urls import EventsUrl
 
 #: Its latest events that are shown.
@@ -23,13 +23,6 @@ MOST_EVENTS = 20
 CLASSES_PAUSE = 30.0
 
 _FACT_COLUMNS = (DataColumn("name", "About it"), DataColumn("value", "Value"))
-_CLASS_COLUMNS = (
-    DataColumn("name", "Class"),
-    DataColumn("objects", "Objects", right=True),
-    DataColumn("package", "Package"),
-    DataColumn("kind", "Kind"),
-    DataColumn("desc", "Description"),
-)
 
 
 async def agent_screen(visit: OpenPage, name: str) -> None:
@@ -39,7 +32,7 @@ async def agent_screen(visit: OpenPage, name: str) -> None:
         problem = ui.label().classes("qmf-problem").props('role="status"')
         facts = DataTable("About it", _FACT_COLUMNS, empty="Nothing is known of it.")
         ui.html("<h2>Classes</h2>", sanitize=False)
-        classes = DataTable("Classes", _CLASS_COLUMNS, empty="No class of it is known.")
+        classes = DataTable("Classes", CLASS_COLUMNS, empty="No class of it is known.")
         events_title = ui.element("h2")
         with events_title:
             ui.link("Latest events", str(EventsUrl(agent=name)))
@@ -64,9 +57,9 @@ async def agent_screen(visit: OpenPage, name: str) -> None:
         problem.set_text("There is no such agent." if presence is None else failure if not presence.gone else "")
         problem.set_visibility(bool(problem.text))
         facts.show([] if presence is None else [_fact(*item) for item in agent_facts(presence, now)])
-        classes.show([_class(row) for row in agent_classes(site.catalogue.classes(), used, name)])
+        classes.show(agent_classes(site.catalogue.classes(), used, name))
         raised = (item for item in site.events.newest_first() if item.event.agent == name)
-        events.show([event_cells(row) for row in event_rows(raised, EventsUrl(), MOST_EVENTS)])
+        events.show(event_rows(raised, EventsUrl(), MOST_EVENTS))
         if presence is not None and not presence.gone:
             await ask()
 
@@ -76,16 +69,3 @@ async def agent_screen(visit: OpenPage, name: str) -> None:
 
 def _fact(name: str, text: str) -> DataRow:
     return DataRow(name, (Cell(name, kind="strong"), Cell(text, kind="value", quiet=True)))
-
-
-def _class(row: AgentClassRow) -> DataRow:
-    return DataRow(
-        row.href,
-        (
-            Cell(row.title, row.href, "strong"),
-            Cell(row.objects),
-            Cell(row.package, kind="dim"),
-            Cell("objects" if row.kind is Kind.DATA else "events", kind="dim"),
-            Cell(row.desc, whole=True),
-        ),
-    )

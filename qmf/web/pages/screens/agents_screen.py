@@ -11,8 +11,7 @@ from qmf.views.text import plural
 from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.pager import Pager
-from qmf.web.pages.screens.rows import AGENT_COLUMNS, agent_cells
-from qmf.web.pages.views.overview import agent_rows
+from qmf.web.pages.views.overview import AGENT_COLUMNS, agent_rows
 from qmf.web.pages.views.page_urls import DEFAULT_SIZE, AgentsUrl
 from qmf.web.pages.views.paging import PageOf, page_of
 
@@ -37,7 +36,7 @@ async def agents_screen(visit: OpenPage, url: AgentsUrl) -> None:
         text = current.filter.lower()
         names = [name for name in site.agents.names() if text in name.lower()]
         shown = page_of(names, current.page, DEFAULT_SIZE)
-        table.show([agent_cells(row) for row in agent_rows(site, shown.items, time.time())])
+        table.show(agent_rows(site, shown.items, time.time()))
         count.set_text(plural(len(names), "agent"))
         pager.show(shown.number, shown.pages)
 

@@ -10,12 +10,13 @@ from nicegui import ui
 from qmf.schema import Kind
 from qmf.views.text import clean, one_line, plural
 from qmf.web.pages.live.catalogue import Catalogue, ClassSummary
-from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.pager import Pager
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
+from qmf.web.pages.views.page_texts import some_of
 from qmf.web.pages.views.page_urls import DEFAULT_SIZE, ClassesUrl, EventsUrl, class_url
 from qmf.web.pages.views.paging import PageOf, page_of
-from qmf.web.pages.views.value_texts import some_of
 
 _COLUMNS = (
     DataColumn("name", "Class"),

@@ -8,8 +8,7 @@ from nicegui import ui
 from qmf.schema import Severity
 from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.open_page import OpenPage
-from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
-from qmf.web.pages.views.event_view import MOST_SHOWN, event_filter, event_rows
+from qmf.web.pages.views.event_view import EVENT_COLUMNS, MOST_SHOWN, event_filter, event_rows
 from qmf.web.pages.views.page_urls import EventsUrl
 
 
@@ -41,7 +40,7 @@ async def events_screen(visit: OpenPage, url: EventsUrl) -> None:
         log = site.events
         if not paused and seen != log.total:
             seen = log.total
-            table.show([event_cells(row) for row in event_rows(log.newest_first(), current)])
+            table.show(event_rows(log.newest_first(), current))
         waiting = log.total - seen
         words = f"{log.total:,} events received, up to {MOST_SHOWN} shown"
         count.set_text(f"{words}. Paused; {waiting:,} came since." if paused else f"{words}.")
@@ -58,7 +57,7 @@ async def events_screen(visit: OpenPage, url: EventsUrl) -> None:
         )
         visit.show_address(str(current))
         show_problem()
-        table.show([event_cells(row) for row in event_rows(site.events.newest_first(), current)])
+        table.show(event_rows(site.events.newest_first(), current))
         seen = site.events.total
         update()
 

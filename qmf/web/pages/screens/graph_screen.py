@@ -12,11 +12,12 @@ from nicegui.events import EChartPointClickEventArguments
 from qmf.views.broker_fields import FEDERATION_PACKAGE, ROUTE
 from qmf.views.text import clean, plural
 from qmf.web.pages.live.references import find_object
-from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.open_page import OpenPage
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
 from qmf.web.pages.views.graph import Graph, bus_graph, echart_options, object_graph
+from qmf.web.pages.views.page_texts import object_title
 from qmf.web.pages.views.page_urls import MOST_DEPTH, GraphUrl, object_url
-from qmf.web.pages.views.value_texts import object_title
 
 #: Seconds between two looks at what belongs together.
 PAUSE = 10.0

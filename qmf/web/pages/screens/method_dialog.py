@@ -24,7 +24,7 @@ from qmf.web.pages.views.method_form import (
     form_of,
     property_form,
 )
-from qmf.web.pages.views.value_texts import object_title, value_text
+from qmf.web.pages.views.page_texts import object_title, value_text
 from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
 

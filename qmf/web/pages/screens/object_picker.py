@@ -9,8 +9,8 @@ from qmf.schema import Kind
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.screens.open_page import OpenPage
-from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.object_table import place_text
+from qmf.web.pages.views.page_columns import columns_of
 from qmf.web.pages.views.page_urls import ObjectsUrl, PlottedValue
 
 #: Objects that are offered; typing finds others.

@@ -15,23 +15,23 @@ from qmf.views.text import clean, one_line, plural
 from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import TooManySeriesError
-from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable, Part
+from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.method_dialog import open_method_dialog, open_properties_dialog
 from qmf.web.pages.screens.open_page import OpenPage
-from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
-from qmf.web.pages.views.event_view import events_about
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
+from qmf.web.pages.views.event_view import EVENT_COLUMNS, events_about
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.method_effects import is_dangerous
 from qmf.web.pages.views.object_view import (
-    PropertyRow,
-    StatisticRow,
+    PROPERTY_COLUMNS,
+    STATISTIC_COLUMNS,
     property_rows,
     recorded_names,
     statistic_rows,
 )
-from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, agent_url, class_url, object_url
-from qmf.web.pages.views.value_texts import ago_text, class_title, instant_text, object_title
+from qmf.web.pages.views.page_texts import ago_text, class_title, instant_text, object_title
+from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, PlottedValue, agent_url, class_url, object_url
 
 #: Objects that refer to this one, and its events, that are shown.
 MOST_REFERRERS = 100
@@ -39,15 +39,6 @@ MOST_EVENTS = 20
 #: Seconds between two searches for objects that refer to this one.
 REFERENCE_PAUSE = 10.0
 
-_PROPERTY_COLUMNS = (DataColumn("name", "Property"), DataColumn("value", "Value"), DataColumn("desc", "Description"))
-_STATISTIC_COLUMNS = (
-    DataColumn("name", "Statistic"),
-    DataColumn("value", "Value"),
-    DataColumn("rate", "Per second"),
-    DataColumn("range", "High and low"),
-    DataColumn("plot", "Last 5 minutes"),
-    DataColumn("desc", "Description"),
-)
 _REFERENCE_COLUMNS = (
     DataColumn("object", "Object"),
     DataColumn("class", "Class"),
@@ -104,10 +95,10 @@ class _ObjectPage:
             ui.label(str(error)).classes("qmf-problem")
         self._methods(obj)
         ui.html("<h2>Properties</h2>", sanitize=False)
-        self._properties = DataTable("Properties", _PROPERTY_COLUMNS, marked=True, empty="It has no properties.")
+        self._properties = DataTable("Properties", PROPERTY_COLUMNS, marked=True, empty="It has no properties.")
         if obj.schema.statistics:
             ui.html("<h2>Statistics</h2>", sanitize=False)
-        self._statistics = DataTable("Statistics", _STATISTIC_COLUMNS, marked=True, on_act=self._plot)
+        self._statistics = DataTable("Statistics", STATISTIC_COLUMNS, marked=True, on_act=self._plot)
         self._statistics.set_visibility(bool(obj.schema.statistics))
         self._referrers_title = ui.html("<h2>Referred to by</h2>", sanitize=False)
         self._referrers = DataTable("Referred to by", _REFERENCE_COLUMNS, empty="Nothing refers to it.")
@@ -142,14 +133,12 @@ class _ObjectPage:
     async def update(self, obj: ObjectView) -> None:
         self._obj = obj
         site = self._visit.site
-        self._properties.show([_property(row) for row in property_rows(obj)])
-        self._statistics.show(
-            [_statistic(row) for row in statistic_rows(obj, site.series, connected=site.connection.connected)]
-        )
+        self._properties.show(property_rows(obj))
+        self._statistics.show(statistic_rows(obj, site.series, connected=site.connection.connected))
         if self._events_seen != site.events.total:
             self._events_seen = site.events.total
             found = events_about(site.events.newest_first(), obj, MOST_EVENTS)
-            self._events.show([event_cells(row) for row in found])
+            self._events.show(found)
         if time.monotonic() >= self._next_search:
             await self._search(obj)
 
@@ -179,45 +168,11 @@ class _ObjectPage:
         self._more.set_text(f"{plural(left, 'more object')} not shown." if left > 0 else "")
         self._more.set_visibility(left > 0)
 
-    def _plot(self, name: str) -> None:
-        rows = statistic_rows(self._object(), self._visit.site.series)
-        value = next((row.plotted for row in rows if row.name == name), None)
+    @staticmethod
+    def _plot(text: str) -> None:
+        value = PlottedValue.parse(text)
         if value is not None:
             ui.navigate.to(str(PlotsUrl((value,))))
-
-
-def _property(row: PropertyRow) -> DataRow:
-    desc = f"{row.desc}. " if row.desc and not row.desc.endswith(".") else f"{row.desc} " if row.desc else ""
-    return DataRow(
-        row.name,
-        (
-            Cell(row.name, kind="strong"),
-            Cell(row.text, row.href, "value", whole=True),
-            Cell(f"{desc}{row.access.capitalize()}.", kind="dim", whole=True),
-        ),
-    )
-
-
-def _statistic(row: StatisticRow) -> DataRow:
-    plot = row.spark
-    return DataRow(
-        row.name,
-        (
-            Cell(row.name, kind="strong"),
-            Cell(row.text, row.href, "value", whole=True),
-            Cell(row.rate),
-            Cell(parts=tuple(Part(name, text) for name, text in row.parts)),
-            Cell(
-                kind="nowrap",
-                plot=plot.points if plot else "",
-                plot_name=f"{row.name}: {plot.low:,.6g} to {plot.high:,.6g}" if plot else "",
-                button=row.name if row.plotted else "",
-                button_text="Plot",
-                quiet=True,
-            ),
-            Cell(f"{row.desc} ({row.unit})" if row.unit else row.desc, kind="dim", whole=True),
-        ),
-    )
 
 
 def _head(visit: OpenPage, objects: LiveObjects, object_id: ObjectId, obj: ObjectView | None) -> str:

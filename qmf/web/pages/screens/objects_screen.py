@@ -6,13 +6,13 @@ import attrs
 from nicegui import ui
 
 from qmf.views.text import clean, one_line, plural
-from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.pager import Pager
 from qmf.web.pages.views.long_texts import cut
-from qmf.web.pages.views.object_table import TableCell, TablePage
+from qmf.web.pages.views.object_table import TablePage
+from qmf.web.pages.views.page_texts import some_of
 from qmf.web.pages.views.page_urls import PAGE_SIZES, ObjectsUrl
-from qmf.web.pages.views.value_texts import some_of
 
 _SESSION = ("org.apache.qpid.broker", "session")
 _HINT = "words, name>100, name=text, name~regex, -word, or, not, ( )"
@@ -59,8 +59,8 @@ async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
         finally:
             quiet = False
         table.show(
-            [DataRow(row.key, tuple(map(_cell, row.cells))) for row in page.rows],
-            columns=[DataColumn(*attrs.astuple(item)) for item in page.columns],
+            page.rows,
+            columns=page.columns,
             sort=current.sort or "index",
             descending=current.descending,
             busy=not page.complete,
@@ -109,10 +109,6 @@ def _set_choices(select: ui.select, choices: dict[str, str]) -> None:
 
 def _agents(page: TablePage, url: ObjectsUrl) -> list[str]:
     return sorted({*page.agents, *([url.agent] if url.agent else [])})
-
-
-def _cell(cell: TableCell) -> Cell:
-    return Cell(cell.text, cell.href, cell.kind, quiet=cell.quiet)
 
 
 def _empty(page: TablePage) -> str:

@@ -10,18 +10,18 @@ from nicegui import ui
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.shared_state import ALERT
-from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.open_page import OpenPage
-from qmf.web.pages.screens.rows import (
+from qmf.web.pages.views.event_view import EVENT_COLUMNS, event_rows
+from qmf.web.pages.views.overview import (
     AGENT_COLUMNS,
     ALERT_COLUMNS,
-    EVENT_COLUMNS,
-    agent_cells,
-    alert_cells,
-    event_cells,
+    BROKER_COLUMNS,
+    Overview,
+    alert_rows,
+    broker_rows,
+    overview,
 )
-from qmf.web.pages.views.event_view import event_rows
-from qmf.web.pages.views.overview import BrokerRow, Overview, alert_rows, broker_rows, overview
 from qmf.web.pages.views.page_urls import EventsUrl, class_url
 from qmf.web.pages.views.sparkline import HEIGHT, WIDTH
 
@@ -38,15 +38,7 @@ async def overview_screen(visit: OpenPage) -> None:
         alerts_title = ui.html("<h2>Open alerts</h2>", sanitize=False)
         alerts = DataTable("Open alerts", ALERT_COLUMNS, empty="No alert is open.")
         ui.html("<h2>Brokers</h2>", sanitize=False)
-        brokers = DataTable(
-            "Brokers",
-            (
-                DataColumn("name", "Broker"),
-                DataColumn("state", "State"),
-                DataColumn("since", "Since"),
-                DataColumn("agent", "Agent"),
-            ),
-        )
+        brokers = DataTable("Brokers", BROKER_COLUMNS)
         ui.html('<h2><a href="/agents">Agents</a></h2>', sanitize=False)
         agents = DataTable("Agents", AGENT_COLUMNS, empty="No agent has announced itself.")
         more = ui.label().classes("qmf-note")
@@ -68,30 +60,18 @@ async def overview_screen(visit: OpenPage) -> None:
         tiles.set_content(_tiles(found, len(followed[ALERT]) if ALERT in followed else None))
         alerts_title.set_visibility(ALERT in followed)
         alerts.set_visibility(ALERT in followed)
-        alerts.show([alert_cells(row) for row in open_alerts])
+        alerts.show(open_alerts)
         known = followed[BROKER].views() if BROKER in followed else ()
-        brokers.show([_broker_row(item) for item in broker_rows(site, known, now)])
-        agents.show([agent_cells(row) for row in found.agents])
+        brokers.show(broker_rows(site, known, now))
+        agents.show(found.agents)
         left = found.all_agents - len(found.agents)
         more.set_text(f"{left:,} more agents are in the table of agents." if left > 0 else "")
         more.set_visibility(left > 0)
-        events.show([event_cells(row) for row in event_rows(site.events.newest_first(), EventsUrl(), LATEST_EVENTS)])
+        events.show(event_rows(site.events.newest_first(), EventsUrl(), LATEST_EVENTS))
 
     visit.on_update(update, counts=True)
     await visit.wait_for_count()
     update()
-
-
-def _broker_row(item: BrokerRow) -> DataRow:
-    return DataRow(
-        item.name,
-        (
-            Cell(item.name, item.href, "strong"),
-            Cell(item.state, kind="alive" if item.healthy else "gone"),
-            Cell(item.since, kind="dim nowrap"),
-            Cell(item.agent, item.agent_href),
-        ),
-    )
 
 
 def _tile(label: str, value: str, note: str = "", href: str = "", more: str = "") -> str:

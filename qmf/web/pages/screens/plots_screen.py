@@ -13,9 +13,10 @@ from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import TooManySeriesError
-from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.object_picker import pick_value
 from qmf.web.pages.screens.open_page import OpenPage
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue, object_url
 from qmf.web.pages.views.plots import MOST_VALUES, PlotLine, echart_options, groups, plot_lines, value_of_line
 

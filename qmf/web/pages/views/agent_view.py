@@ -4,34 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
-
 from qmf.schema import ClassKey, Kind
 from qmf.views.agents import path_text
 from qmf.views.text import clean, one_line
 from qmf.web.pages.live.catalogue import ClassSummary
 from qmf.web.pages.live.presence import AgentPresence
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
+from qmf.web.pages.views.page_texts import ABSENT, heard_text, instant_text
 from qmf.web.pages.views.page_urls import EventsUrl, ObjectsUrl
-from qmf.web.pages.views.value_texts import ABSENT, heard_text, instant_text
 
-
-@attrs.frozen
-class AgentClassRow:
-    """A class of an agent: title, its objects or events of this agent, package, and description.
-
-    Attributes:
-        title, package, desc: what is shown.
-        href: the page with its objects or events of the agent.
-        kind: objects or events.
-        objects: how many objects the agent has, as text; empty for events.
-    """
-
-    title: str
-    href: str
-    package: str
-    kind: Kind
-    objects: str
-    desc: str
+CLASS_COLUMNS = (
+    DataColumn("name", "Class"),
+    DataColumn("objects", "Objects", right=True),
+    DataColumn("package", "Package"),
+    DataColumn("kind", "Kind"),
+    DataColumn("desc", "Description"),
+)
 
 
 def agent_facts(presence: AgentPresence, now: float) -> list[tuple[str, str]]:
@@ -59,7 +47,7 @@ def agent_facts(presence: AgentPresence, now: float) -> list[tuple[str, str]]:
     return facts
 
 
-def agent_classes(classes: Iterable[ClassSummary], used: Iterable[ClassKey], agent: str) -> list[AgentClassRow]:
+def agent_classes(classes: Iterable[ClassSummary], used: Iterable[ClassKey], agent: str) -> list[DataRow]:
     """The classes of an agent: those of which it has objects, and those that it uses.
 
     Args:
@@ -75,11 +63,20 @@ def agent_classes(classes: Iterable[ClassSummary], used: Iterable[ClassKey], age
     ]
 
 
-def _class_row(item: ClassSummary, agent: str) -> AgentClassRow:
+def _class_row(item: ClassSummary, agent: str) -> DataRow:
     if item.kind is Kind.DATA:
         href = str(ObjectsUrl(item.package, item.name, agent=agent))
         objects = ABSENT if item.counts is None else f"{item.counts.get(agent, 0):,}"
     else:
         href = str(EventsUrl(classes=f"{item.package}:{item.name}", agent=agent))
         objects = ""
-    return AgentClassRow(clean(item.title), href, clean(item.package), item.kind, objects, one_line(item.desc))
+    return DataRow(
+        href,
+        (
+            Cell(clean(item.title), href, "strong"),
+            Cell(objects),
+            Cell(clean(item.package), kind="dim"),
+            Cell("objects" if item.kind is Kind.DATA else "events", kind="dim"),
+            Cell(one_line(item.desc), whole=True),
+        ),
+    )

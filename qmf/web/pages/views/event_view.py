@@ -16,64 +16,42 @@ from qmf.views.names import reference_text
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.pages.live.event_log import LoggedEvent
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow, Part
+from qmf.web.pages.views.page_texts import instant_text, object_title, value_text
 from qmf.web.pages.views.page_urls import EventsUrl, agent_url, object_url
-from qmf.web.pages.views.value_texts import instant_text, object_title, value_text
 
 #: Events that a page shows at most.
 MOST_SHOWN = 300
 
 
-@attrs.frozen
-class EventArgument:
-    """An argument of an event: its name, its text, and the page of the object that it refers to, or empty."""
-
-    name: str
-    text: str
-    href: str = ""
-
-
-@attrs.frozen
-class EventRow:
-    """An event.
-
-    Attributes:
-        number: its number in the log.
-        time, severity, name, package, agent: what is shown.
-        agent_href: the page of the agent.
-        arguments: those that say something.
-        desc: description of its class, or empty.
-    """
-
-    number: int
-    time: str
-    severity: str
-    name: str
-    package: str
-    agent: str
-    agent_href: str
-    arguments: tuple[EventArgument, ...]
-    desc: str
+EVENT_COLUMNS = (
+    DataColumn("time", "Time"),
+    DataColumn("severity", "Severity"),
+    DataColumn("event", "Event"),
+    DataColumn("arguments", "Arguments"),
+    DataColumn("agent", "Agent"),
+)
 
 
-def event_row(logged: LoggedEvent) -> EventRow:
-    """An event as a row."""
+def event_row(logged: LoggedEvent) -> DataRow:
+    """An event as a row; its key is the number of the event in the log."""
     event = logged.event
-    return EventRow(
-        logged.number,
-        instant_text(event.timestamp),
-        severity_name(event.severity),
-        clean(event.short_name),
-        clean(event.package),
-        clean(event.agent),
-        agent_url(event.agent),
-        tuple(_arguments(event)),
-        clean(event.schema.desc or "") if event.schema else "",
+    severity = severity_name(event.severity)
+    return DataRow(
+        str(logged.number),
+        (
+            Cell(instant_text(event.timestamp), kind="dim nowrap"),
+            Cell(severity, kind=severity),
+            Cell(clean(event.short_name), kind="strong"),
+            Cell(parts=tuple(_arguments(event))),
+            Cell(clean(event.agent), agent_url(event.agent), "dim"),
+        ),
     )
 
 
-def _arguments(event: EventView) -> Iterator[EventArgument]:
+def _arguments(event: EventView) -> Iterator[Part]:
     if event.object_id is not None:
-        yield EventArgument("object", reference_text(event.object_id), object_url(event.object_id))
+        yield Part("object", reference_text(event.object_id), object_url(event.object_id))
     known = {item.name: item for item in event.schema.arguments} if event.schema else {}
     for name, value in event.values.items():
         if value in (None, "", {}, []):
@@ -81,10 +59,10 @@ def _arguments(event: EventView) -> Iterator[EventArgument]:
         item = known.get(name)
         if isinstance(value, ObjectId):
             if value.object_name:
-                yield EventArgument(clean(name), reference_text(value), object_url(value))
+                yield Part(clean(name), reference_text(value), object_url(value))
             continue
         text = value_text(item.type if item else None, value, item.unit if item else None, measured=True)
-        yield EventArgument(clean(name), text)
+        yield Part(clean(name), text)
 
 
 def event_filter(url: EventsUrl) -> tuple[EventFilter, str]:
@@ -97,14 +75,14 @@ def event_filter(url: EventsUrl) -> tuple[EventFilter, str]:
         return wanted, str(error)
 
 
-def event_rows(events: Iterable[LoggedEvent], url: EventsUrl, most: int = MOST_SHOWN) -> list[EventRow]:
+def event_rows(events: Iterable[LoggedEvent], url: EventsUrl, most: int = MOST_SHOWN) -> list[DataRow]:
     """Those of the events that an address asks for, in the order given, `most` of them at most."""
     passes = event_filter(url)[0].passes
     wanted = (item for item in events if passes(item.event) and (url.own or not item.event.is_own))
     return [event_row(item) for item in islice(wanted, most)]
 
 
-def events_about(events: Iterable[LoggedEvent], obj: ObjectView, most: int) -> list[EventRow]:
+def events_about(events: Iterable[LoggedEvent], obj: ObjectView, most: int) -> list[DataRow]:
     """Those of the events that are about an object, `most` of them at most."""
     key, names = obj.identity.key, {*obj.names, object_title(obj)}
     return [event_row(item) for item in islice((item for item in events if item.event.is_about(key, names)), most)]

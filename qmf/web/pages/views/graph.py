@@ -17,8 +17,8 @@ from qmf.web.pages.live.catalogue import ClassSummary
 from qmf.web.pages.live.followed import remote_object
 from qmf.web.pages.live.references import References, find_object, place
 from qmf.web.pages.live.shared_state import SharedState
+from qmf.web.pages.views.page_texts import object_title
 from qmf.web.pages.views.page_urls import agent_url, class_url, object_url
-from qmf.web.pages.views.value_texts import object_title
 
 #: Nodes of a graph at most; more could not be told apart.
 MOST_NODES = 150

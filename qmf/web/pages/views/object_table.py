@@ -18,54 +18,25 @@ from qmf.views.units import rate_text
 from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.shared_state import SharedState
-from qmf.web.pages.views.fields import chosen_columns, columns_of, default_columns
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_filter import object_test
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
+from qmf.web.pages.views.page_columns import chosen_columns, columns_of, default_columns
+from qmf.web.pages.views.page_texts import ABSENT, heard_text, value_text
 from qmf.web.pages.views.page_urls import ObjectsUrl, agent_url, object_url
 from qmf.web.pages.views.paging import page_of
 from qmf.web.pages.views.value_columns import PageColumn
-from qmf.web.pages.views.value_texts import ABSENT, heard_text, value_text
 
 #: Orders of one class that are kept for the browsers that look at it.
 MOST_ORDERS = 20
 
 
 @attrs.frozen
-class TableCell:
-    """A cell: its text, the page that it leads to, or empty, its CSS classes; `quiet` if changes are not marked."""
+class ObjectRow(DataRow):
+    """The row of an object; its key is the object's id as text, which is unique."""
 
-    text: str
-    href: str = ""
-    kind: str = ""
-    quiet: bool = False
-
-
-@attrs.frozen
-class TableRow:
-    """A row: the object's id as text, which is unique, the id, its agent, and its cells."""
-
-    key: str
-    object_id: ObjectId
-    agent: str
-    cells: tuple[TableCell, ...]
-
-
-@attrs.frozen
-class TableHeading:
-    """The heading of a column.
-
-    Attributes:
-        name: of the column.
-        title, unit, desc: what it says.
-        right: its values stand on the right.
-    """
-
-    name: str
-    title: str
-    unit: str
-    desc: str
-    right: bool
+    object_id: ObjectId = attrs.field(kw_only=True)
 
 
 @attrs.frozen
@@ -84,8 +55,8 @@ class TablePage:
         failures: what agents did not answer, in words.
     """
 
-    columns: tuple[TableHeading, ...] = ()
-    rows: tuple[TableRow, ...] = ()
+    columns: tuple[DataColumn, ...] = ()
+    rows: tuple[ObjectRow, ...] = ()
     total: int = 0
     page: int = 1
     pages: int = 1
@@ -194,39 +165,40 @@ class ClassTable:
                 del self._orders[min(self._orders, key=lambda item: self._orders[item].used)]
         return found
 
-    def _row(self, object_id: ObjectId, obj: ObjectView, columns: Sequence[PageColumn], now: float) -> TableRow:
+    def _row(self, object_id: ObjectId, obj: ObjectView, columns: Sequence[PageColumn], now: float) -> ObjectRow:
         agent = object_id.agent_name or ""
         key = f"{agent}|{object_id.object_name}|{object_id.agent_epoch}"
-        return TableRow(key, object_id, agent, tuple(self._cell(obj, object_id, column, now) for column in columns))
+        cells = tuple(self._cell(obj, object_id, column, now) for column in columns)
+        return ObjectRow(key, cells, object_id=object_id)
 
-    def _cell(self, obj: ObjectView, object_id: ObjectId, column: PageColumn, now: float) -> TableCell:
+    def _cell(self, obj: ObjectView, object_id: ObjectId, column: PageColumn, now: float) -> Cell:
         if column.rate:
             rate = self._objects.rate(column.rate, object_id)
-            return TableCell(ABSENT if rate is None else rate_text(rate, column.field.unit).removeprefix("+"))
+            return Cell(ABSENT if rate is None else rate_text(rate, column.field.unit).removeprefix("+"))
         value = column.read(obj)
         if column.name == "index":
-            return TableCell(str(value), object_url(object_id))
+            return Cell(str(value), object_url(object_id))
         if column.field is COMMON_FIELDS["agent"]:
             agent = str(value)
-            return TableCell(clean(agent), agent_url(agent))
+            return Cell(clean(agent), agent_url(agent))
         if column.field is COMMON_FIELDS["updated"]:
             stale = not self._site.connection.connected
             text = heard_text(now - value / 1e9, stale=stale) if isinstance(value, int) else ABSENT
-            return TableCell(text, kind="stale nowrap" if stale else "dim nowrap", quiet=True)
+            return Cell(text, kind="stale nowrap" if stale else "dim nowrap", quiet=True)
         if isinstance(value, ObjectId):
-            return TableCell(reference_text(value), object_url(value)) if value.object_name else TableCell(ABSENT)
+            return Cell(reference_text(value), object_url(value)) if value.object_name else Cell(ABSENT)
         field = column.field
         text = value_text(field.type, value, field.unit, measured=field.statistic, brief=True)
-        return TableCell(text, kind=column.marks.get(text, ""))
+        return Cell(text, kind=column.marks.get(text, ""))
 
 
-def place_text(row: TableRow) -> str:
+def place_text(row: ObjectRow) -> str:
     """An object with its agent, to be chosen from a list."""
-    return f"{cut(row.cells[0].text)} at {cut(clean(row.agent))}"
+    return f"{cut(row.cells[0].text)} at {cut(clean(row.object_id.agent_name or ''))}"
 
 
-def _heading(column: PageColumn) -> TableHeading:
-    return TableHeading(column.name, column.title, column.unit_text, column.desc, column.is_number)
+def _heading(column: PageColumn) -> DataColumn:
+    return DataColumn(column.name, column.title, column.unit_text, column.desc, column.is_number)
 
 
 class ClassTables:

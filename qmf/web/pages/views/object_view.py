@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-import attrs
-
 from qmf.console.aio import ObjectId
 from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic, Style
 from qmf.views.counters import is_counter
@@ -17,58 +15,24 @@ from qmf.views.rates import growth_rates
 from qmf.views.text import clean, one_line
 from qmf.views.units import plural_unit, rate_text
 from qmf.web.pages.live.series import PlottedSeries, SeriesStore
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow, Part
+from qmf.web.pages.views.page_texts import ABSENT, plain_text, value_text
 from qmf.web.pages.views.page_urls import PlottedValue, object_url
-from qmf.web.pages.views.sparkline import SparkLine, spark_line
-from qmf.web.pages.views.value_texts import ABSENT, plain_text, value_text
+from qmf.web.pages.views.sparkline import spark_line
 
 #: Seconds that the small plots show.
 SPARK_WINDOW = 300.0
 
 
-@attrs.frozen
-class PropertyRow:
-    """A property.
-
-    Attributes:
-        name, text, desc: what is shown; the text has the unit.
-        href: the page of the object that it refers to, or empty.
-        access: when it may change, and by which side, in words.
-        settable: a console may set it.
-        type: name of its type.
-    """
-
-    name: str
-    text: str
-    desc: str
-    href: str = ""
-    access: str = ""
-    settable: bool = False
-    type: str = ""
-
-
-@attrs.frozen
-class StatisticRow:
-    """A statistic.
-
-    Attributes:
-        name, text, unit, desc: what is shown; the text has the unit, too, where that is short.
-        rate: growth per second of a counter, or empty.
-        parts: highest and lowest value, or samples and their bounds, as names and texts.
-        spark: the small plot, or None where nothing was recorded yet.
-        plotted: what a plot shows of it.
-        href: the page of the object that it refers to, or empty.
-    """
-
-    name: str
-    text: str
-    unit: str
-    desc: str
-    rate: str = ""
-    parts: tuple[tuple[str, str], ...] = ()
-    spark: SparkLine | None = None
-    plotted: PlottedValue | None = None
-    href: str = ""
-
+PROPERTY_COLUMNS = (DataColumn("name", "Property"), DataColumn("value", "Value"), DataColumn("desc", "Description"))
+STATISTIC_COLUMNS = (
+    DataColumn("name", "Statistic"),
+    DataColumn("value", "Value"),
+    DataColumn("rate", "Per second"),
+    DataColumn("range", "High and low"),
+    DataColumn("plot", "Last 5 minutes"),
+    DataColumn("desc", "Description"),
+)
 
 _ACCESS: Mapping[Access, str] = {
     Access.RC: "fixed when it was created",
@@ -77,27 +41,31 @@ _ACCESS: Mapping[Access, str] = {
 }
 
 
-def property_rows(obj: ObjectView) -> list[PropertyRow]:
+def property_rows(obj: ObjectView) -> list[DataRow]:
     """The properties of an object, in schema order; and what it has besides its schema."""
     schema = obj.schema
     rows = [_property_row(item, obj.values.get(item.name)) for item in schema.properties]
     known = fields_of(schema)
-    note = "not in the schema of the class" if known else ""
+    note = "Not in the schema of the class." if known else ""
     return rows + [
-        PropertyRow(clean(name), plain_text(value), note) for name, value in obj.values.items() if name not in known
+        _value_row(clean(name), plain_text(value), "", note) for name, value in obj.values.items() if name not in known
     ]
 
 
-def _property_row(item: Property, value: object) -> PropertyRow:
+def _property_row(item: Property, value: object) -> DataRow:
     href = object_url(value) if isinstance(value, ObjectId) and value.object_name else ""
-    return PropertyRow(
-        clean(item.name),
-        (reference_text(value) or ABSENT) if isinstance(value, ObjectId) else value_text(item.type, value, item.unit),
-        one_line(item.desc or ""),
-        href,
-        ("part of the key, " if item.index else "") + _ACCESS[item.access] + (", optional" if item.optional else ""),
-        item.access is Access.RW,
-        item.type.name,
+    text = (reference_text(value) or ABSENT) if isinstance(value, ObjectId) else value_text(item.type, value, item.unit)
+    access = (
+        ("part of the key, " if item.index else "") + _ACCESS[item.access] + (", optional" if item.optional else "")
+    )
+    desc = one_line(item.desc or "")
+    end = "" if not desc else " " if desc.endswith(".") else ". "
+    return _value_row(clean(item.name), text, href, f"{desc}{end}{access.capitalize()}.")
+
+
+def _value_row(name: str, text: str, href: str, desc: str) -> DataRow:
+    return DataRow(
+        name, (Cell(name, kind="strong"), Cell(text, href, "value", whole=True), Cell(desc, kind="dim", whole=True))
     )
 
 
@@ -113,8 +81,8 @@ def _is_plotted(item: Statistic) -> bool:
 
 def statistic_rows(
     obj: ObjectView, series: SeriesStore, now: float | None = None, *, connected: bool = True
-) -> list[StatisticRow]:
-    """The statistics of an object, in schema order.
+) -> list[DataRow]:
+    """The statistics of an object, in schema order. The button of one that can be plotted stands for its value.
 
     Args:
         obj: the object.
@@ -124,44 +92,56 @@ def statistic_rows(
     """
     at = time.time() if now is None else now
     recorded = series.series_of(obj.identity.key.object_id)
-    rows = [_statistic_row(obj, item, recorded, at) for item in obj.schema.statistics]
-    return rows if connected else [attrs.evolve(row, rate="") for row in rows]
+    return [_statistic_row(obj, item, recorded, at, connected=connected) for item in obj.schema.statistics]
 
 
-def _statistic_row(obj: ObjectView, item: Statistic, recorded: Mapping[str, PlottedSeries], now: float) -> StatisticRow:
+def _statistic_row(
+    obj: ObjectView, item: Statistic, recorded: Mapping[str, PlottedSeries], now: float, *, connected: bool
+) -> DataRow:
     values = [obj.values.get(entry.name) for entry in item.entries]
     text, parts, href = _statistic_texts(item, values)
     entry = main_entry(item)
     counter = is_counter(obj.schema.package, item)
     points = list(recorded[entry].points(now - SPARK_WINDOW)) if entry in recorded else []
     curve = list(growth_rates(points)) if counter else points
-    return StatisticRow(
-        clean(item.name),
-        text,
-        plural_unit(item.unit) if item.unit and item.type.base != "deltaTime" else "",
-        one_line(item.desc or ""),
-        _rate(curve, item.unit, now) if counter else "",
-        parts,
-        spark_line(curve, now, SPARK_WINDOW) if points else None,
-        PlottedValue(obj.identity.key.object_id, entry, counter) if _is_plotted(item) else None,
-        href,
+    plot = spark_line(curve, now, SPARK_WINDOW) if points else None
+    name = clean(item.name)
+    unit = plural_unit(item.unit) if item.unit and item.type.base != "deltaTime" else ""
+    desc = one_line(item.desc or "")
+    return DataRow(
+        name,
+        (
+            Cell(name, kind="strong"),
+            Cell(text, href, "value", whole=True),
+            Cell(_rate(curve, item.unit, now) if counter and connected else ""),
+            Cell(parts=parts),
+            Cell(
+                kind="nowrap",
+                plot=plot.points if plot else "",
+                plot_name=f"{name}: {plot.low:,.6g} to {plot.high:,.6g}" if plot else "",
+                button=str(PlottedValue(obj.identity.key.object_id, entry, counter)) if _is_plotted(item) else "",
+                button_text="Plot",
+                quiet=True,
+            ),
+            Cell(f"{desc} ({unit})" if unit else desc, kind="dim", whole=True),
+        ),
     )
 
 
-def _statistic_texts(item: Statistic, values: Sequence[object]) -> tuple[str, tuple[tuple[str, str], ...], str]:
+def _statistic_texts(item: Statistic, values: Sequence[object]) -> tuple[str, tuple[Part, ...], str]:
     """The text of a statistic, its parts, and the page of the object that it refers to; `values`: of its entries."""
     first = values[0]
     if isinstance(first, ObjectId) and first.object_name:
         return reference_text(first), (), object_url(first)
     text, *others = (value_text(TYPES[item.type.base], value, item.unit, measured=True) for value in values)
     if item.type.style is Style.HILO:
-        return text, (("high", others[0]), ("low", others[1])), ""
+        return text, (Part("high", others[0]), Part("low", others[1])), ""
     if item.type.style is Style.MMA:
         if not first:
             return "no samples", (), ""
         low, high, mean = others
         samples = value_text(TYPES["uint64"], first, None, measured=True)
-        return mean, (("min", low), ("max", high), ("samples", samples)), ""
+        return mean, (Part("min", low), Part("max", high), Part("samples", samples)), ""
     return text, (), ""
 
 

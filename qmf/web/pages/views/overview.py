@@ -14,52 +14,38 @@ from qmf.views.objects import ObjectView
 from qmf.views.text import clean, plural
 from qmf.web.pages.live.presence import AgentPresence, BrokerState
 from qmf.web.pages.live.shared_state import SharedState
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
+from qmf.web.pages.views.page_texts import ABSENT, ago_text, heard_text, instant_text, object_title
 from qmf.web.pages.views.page_urls import agent_url, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
-from qmf.web.pages.views.value_texts import ABSENT, ago_text, heard_text, instant_text, object_title
 
 #: Alerts and agents that the overview shows at most.
 MOST_ALERTS = 50
 MOST_AGENTS = 25
 
 
-@attrs.frozen
-class AgentSummary:
-    """An agent.
-
-    Attributes:
-        name: of the agent.
-        health: its state.
-        heartbeat: how long ago its last heartbeat was, in words.
-        interval: between its heartbeats, in words.
-        objects: how many it has, as text.
-        since: since when it is known, or gone.
-        notes: more in words, such as restarts.
-        broker: it is the agent of the connected broker.
-        href: its page.
-    """
-
-    name: str
-    health: AgentHealth
-    heartbeat: str
-    interval: str
-    objects: str
-    since: str
-    notes: str
-    broker: bool
-    href: str
-
-
-@attrs.frozen
-class AlertSummary:
-    """An open alert: severity and message as text, since when, who acknowledged it, and its page."""
-
-    severity: str
-    subject: str
-    message: str
-    since: str
-    acknowledged: str
-    href: str
+AGENT_COLUMNS = (
+    DataColumn("name", "Agent"),
+    DataColumn("health", "State", desc="By its heartbeats"),
+    DataColumn("heartbeat", "Heartbeat", desc="How long ago the last one was"),
+    DataColumn("interval", "Interval", desc="Between heartbeats", right=True),
+    DataColumn("objects", "Objects", right=True),
+    DataColumn("since", "Since", desc="When it was found, or found to be gone"),
+    DataColumn("notes", "Notes"),
+)
+ALERT_COLUMNS = (
+    DataColumn("subject", "Subject"),
+    DataColumn("severity", "Severity"),
+    DataColumn("message", "What happened"),
+    DataColumn("since", "Raised"),
+    DataColumn("by", "Acknowledged by"),
+)
+BROKER_COLUMNS = (
+    DataColumn("name", "Broker"),
+    DataColumn("state", "State"),
+    DataColumn("since", "Since"),
+    DataColumn("agent", "Agent"),
+)
 
 
 @attrs.frozen
@@ -78,7 +64,7 @@ class Overview:
         severities: how many events of each severity came in the last hour, without those that did not.
     """
 
-    agents: tuple[AgentSummary, ...]
+    agents: tuple[DataRow, ...]
     all_agents: int
     alive: int
     late: int
@@ -95,31 +81,38 @@ class Overview:
     severities: tuple[tuple[str, int], ...]
 
 
-def agent_row(presence: AgentPresence, objects: int | None, now: float) -> AgentSummary:
+def agent_row(presence: AgentPresence, objects: int | None, now: float) -> DataRow:
     """An agent as a row; `objects` is None before they were counted."""
     agent = presence.agent
     interval = agent.info.heartbeat_interval
+    health = presence.health(now)
+    heard = heard_text(now - presence.heartbeat, stale=bool(presence.cut)) if presence.heartbeat else ABSENT
     notes = []
+    if agent.is_broker:
+        notes.append("the broker's own")
     if agent.path:
         notes.append(f"by {path_text(agent.path)}")
     if presence.restarts:
         notes.append(f"restarted {plural(presence.restarts, 'time')}")
     if presence.gone:
         notes.append(f"gone: {presence.reason}")
-    return AgentSummary(
-        clean(agent.name),
-        presence.health(now),
-        heard_text(now - presence.heartbeat, stale=bool(presence.cut)) if presence.heartbeat else ABSENT,
-        f"{interval:g}s" if interval else ABSENT,
-        ABSENT if objects is None else f"{objects:,}",
-        instant_text(int((presence.gone or presence.found) * 1e9)),
-        ", ".join(notes),
-        agent.is_broker,
-        agent_url(agent.name),
+    name = clean(agent.name)
+    return DataRow(
+        name,
+        (
+            Cell(name, agent_url(agent.name), "strong"),
+            Cell(health.value, kind=health.name.lower()),
+            Cell(heard, kind="stale nowrap" if health is AgentHealth.CUT else "dim nowrap", quiet=True),
+            Cell(f"{interval:g}s" if interval else ABSENT, kind="dim"),
+            Cell(ABSENT if objects is None else f"{objects:,}"),
+            Cell(instant_text(int((presence.gone or presence.found) * 1e9)), kind="dim nowrap"),
+            Cell(", ".join(notes)),
+        ),
+        "gone" if health is AgentHealth.GONE else "",
     )
 
 
-def agent_rows(site: SharedState, names: Iterable[str], now: float) -> list[AgentSummary]:
+def agent_rows(site: SharedState, names: Iterable[str], now: float) -> list[DataRow]:
     """The agents with these names as rows."""
     counts = site.catalogue.counts()
     counted = site.catalogue.counted_at is not None
@@ -155,7 +148,7 @@ def overview(site: SharedState, now: float, most: int = MOST_AGENTS) -> Overview
     )
 
 
-def alert_rows(alerts: Iterable[ObjectView]) -> list[AlertSummary]:
+def alert_rows(alerts: Iterable[ObjectView]) -> list[DataRow]:
     """Open alerts, the most severe first, then the newest."""
 
     def rank(obj: ObjectView) -> tuple[int, int]:
@@ -168,41 +161,24 @@ def alert_rows(alerts: Iterable[ObjectView]) -> list[AlertSummary]:
     return [_alert_row(item) for item in sorted(alerts, key=rank)[:MOST_ALERTS]]
 
 
-def _alert_row(obj: ObjectView) -> AlertSummary:
+def _alert_row(obj: ObjectView) -> DataRow:
     values = obj.values
-    severity = values.get("severity")
-    raised = values.get("raisedAt")
-    return AlertSummary(
-        severity_name(severity) if isinstance(severity, int) else ABSENT,
-        clean(str(values.get("subject", ""))),
-        clean(str(values.get("message", ""))),
-        instant_text(raised) if isinstance(raised, int) else ABSENT,
-        clean(str(values.get("acknowledgedBy") or "")),
-        object_url(obj.identity.key),
+    number, raised = values.get("severity"), values.get("raisedAt")
+    severity = severity_name(number) if isinstance(number, int) else ABSENT
+    href = object_url(obj.identity.key)
+    return DataRow(
+        href,
+        (
+            Cell(clean(str(values.get("subject", ""))), href),
+            Cell(severity, kind=severity),
+            Cell(clean(str(values.get("message", ""))), whole=True),
+            Cell(instant_text(raised) if isinstance(raised, int) else ABSENT, kind="dim nowrap"),
+            Cell(clean(str(values.get("acknowledgedBy") or ""))),
+        ),
     )
 
 
-@attrs.frozen
-class BrokerRow:
-    """A broker.
-
-    Attributes:
-        name, state, since: what is shown.
-        href: its page, or empty.
-        healthy: the state is as it should be.
-        agent, agent_href: its agent and the page of that, or empty.
-    """
-
-    name: str
-    state: str
-    since: str
-    href: str
-    healthy: bool
-    agent: str = ""
-    agent_href: str = ""
-
-
-def broker_rows(site: SharedState, brokers: Iterable[ObjectView], now: float) -> list[BrokerRow]:
+def broker_rows(site: SharedState, brokers: Iterable[ObjectView], now: float) -> list[DataRow]:
     """The brokers: the connected one, and those that agents describe.
 
     Args:
@@ -212,36 +188,30 @@ def broker_rows(site: SharedState, brokers: Iterable[ObjectView], now: float) ->
     """
     state = site.connection
     own = site.client.broker
-    found = list(brokers)
-    keys = [item.identity.key for item in found]
-    href = next((object_url(key) for key in keys if own and key.agent_name == own.name), "")
-    rows = [
-        BrokerRow(
-            clean(state.url),
-            "connected" if state.connected else "not connected",
-            instant_text(int(state.since * 1e9)),
-            href,
-            state.connected,
-            clean(own.name) if own else ABSENT,
-            agent_url(own.name) if own else "",
-        )
-    ]
-    for item, key in zip(found, keys, strict=True):
+    found = [(item, item.identity.key) for item in brokers]
+    href = next((object_url(key) for _, key in found if own and key.agent_name == own.name), "")
+    text, since = "connected" if state.connected else "not connected", int(state.since * 1e9)
+    rows = [_broker_row(clean(state.url), text, since, href, own.name if own else "", healthy=state.connected)]
+    for item, key in found:
         presence = site.agents.get(key.agent_name)
         if presence is not None and not (own and key.agent_name == own.name):
             health = presence.health(now)
-            rows.append(
-                BrokerRow(
-                    object_title(item),
-                    health.value,
-                    instant_text(item.created),
-                    object_url(key),
-                    health is AgentHealth.ALIVE,
-                    clean(key.agent_name),
-                    agent_url(key.agent_name),
-                )
-            )
+            healthy = health is AgentHealth.ALIVE
+            title, href = object_title(item), object_url(key)
+            rows.append(_broker_row(title, health.value, item.created, href, key.agent_name, healthy=healthy))
     return rows
+
+
+def _broker_row(name: str, state: str, since: int, href: str, agent: str, *, healthy: bool) -> DataRow:
+    return DataRow(
+        name,
+        (
+            Cell(name, href, "strong"),
+            Cell(state, kind="alive" if healthy else "gone"),
+            Cell(instant_text(since), kind="dim nowrap"),
+            Cell(clean(agent), agent_url(agent)) if agent else Cell(ABSENT),
+        ),
+    )
 
 
 def finding_text(search: StillFindingAgents | None) -> str:

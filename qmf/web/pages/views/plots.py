@@ -11,11 +11,11 @@ from qmf.views.objects import ObjectView
 from qmf.views.rates import growth_rates
 from qmf.views.units import number_text, plural_unit
 from qmf.web.pages.live.series import SeriesStore
-from qmf.web.pages.views.fields import columns_of
+from qmf.web.pages.views.page_columns import columns_of
+from qmf.web.pages.views.page_texts import class_title, object_title
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue
 from qmf.web.pages.views.sparkline import thin_out
 from qmf.web.pages.views.value_columns import PageColumn
-from qmf.web.pages.views.value_texts import class_title, object_title
 
 #: Points of a line at most.
 MOST_POINTS = 500

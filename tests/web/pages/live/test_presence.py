@@ -105,7 +105,7 @@ async def test_a_page_of_agents_reads_no_others(opened: World) -> None:
     assert len(found.agents) == 10
     assert found.all_agents >= 200
     assert found.alive >= 200
-    assert [row.name for row in agent_rows(site, ["v:p:00007", "nobody"], 2.0)] == ["v:p:00007"]
+    assert [row.key for row in agent_rows(site, ["v:p:00007", "nobody"], 2.0)] == ["v:p:00007"]
     agents = [node for node in bus_graph(site).nodes if node.category == "agent"]
     assert len(agents) < 100
     assert bus_graph(site).left_out >= 100

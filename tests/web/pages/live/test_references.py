@@ -9,7 +9,7 @@ from qmf.console.aio import ObjectId
 from qmf.views.objects import object_view
 from qmf.web.pages.live.references import References, find_object
 from qmf.web.pages.views.graph import object_graph
-from qmf.web.pages.views.value_texts import object_title
+from qmf.web.pages.views.page_texts import object_title
 
 AGENT = "example.org:store:1"
 SHELF = ObjectId("org.example.store:shelf:a/1", AGENT)

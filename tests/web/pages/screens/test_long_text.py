@@ -8,8 +8,8 @@ import re
 import pytest
 from web.pages.browsing import SHELVES, Scene, needs_browser, window
 
-from qmf.web.pages.screens.data_table import Cell, Part
 from qmf.web.pages.screens.long_text import cut_html
+from qmf.web.pages.views.data_rows import Cell, Part
 
 needs_browser()
 

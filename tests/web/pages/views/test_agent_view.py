@@ -9,8 +9,6 @@ from support.waiting import until
 from web.pages.world import World, awaited
 
 from qmf.console.aio import AgentRemoved, HeartbeatSeen, Removal
-from qmf.schema import Kind
-from qmf.web.pages.screens.rows import agent_cells, event_cells
 from qmf.web.pages.views.agent_view import agent_classes, agent_facts
 from qmf.web.pages.views.event_view import event_rows
 from qmf.web.pages.views.graph import bus_graph
@@ -34,9 +32,9 @@ async def test_names_of_agents_are_links_to_their_page(opened: World) -> None:
     await until(lambda: site.events.total == 1)
     await site.catalogue.count()
     row = overview(site, time.time()).agents[0]
-    assert agent_cells(row).cells[0].href == PAGE
+    assert row.cells[0].href == PAGE
     event = event_rows(site.events.newest_first(), EventsUrl())[0]
-    assert event_cells(event).cells[-1].href == PAGE
+    assert event.cells[-1].href == PAGE
     objects, _ = site.follow_class("org.example.store", "shelf")
     await until(lambda: len(objects) == 3)
     table = ClassTable(site, objects, "org.example.store", "shelf")
@@ -68,9 +66,9 @@ async def test_the_classes_of_an_agent_lead_to_its_objects_and_events(opened: Wo
     site = opened.site
     await site.catalogue.count()
     used = (await opened.client.classes(agent=AGENT)).items
-    rows = {row.title: row for row in agent_classes(site.catalogue.classes(), used, AGENT)}
-    assert (rows["Shelf"].objects, rows["Shelf"].kind) == ("3", Kind.DATA)
-    assert rows["Shelf"].href == "/objects/org.example.store/shelf?agent=example.org%3Astore%3A1"
-    assert rows["sale"].href == "/events?class=org.example.store%3Asale&agent=example.org%3Astore%3A1"
-    assert {row.title for row in agent_classes(site.catalogue.classes(), (), AGENT)} == {"Shelf", "Store"}
+    rows = {row.cells[0].text: row.cells for row in agent_classes(site.catalogue.classes(), used, AGENT)}
+    assert (rows["Shelf"][1].text, rows["Shelf"][3].text) == ("3", "objects")
+    assert rows["Shelf"][0].href == "/objects/org.example.store/shelf?agent=example.org%3Astore%3A1"
+    assert rows["sale"][0].href == "/events?class=org.example.store%3Asale&agent=example.org%3Astore%3A1"
+    assert {row.cells[0].text for row in agent_classes(site.catalogue.classes(), (), AGENT)} == {"Shelf", "Store"}
     assert agent_classes(site.catalogue.classes(), (), "other:agent:1") == []

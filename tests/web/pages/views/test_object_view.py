@@ -17,15 +17,13 @@ SHELF = ObjectId("org.example.store:shelf:a/1", AGENT)
 
 
 async def test_properties_have_units_descriptions_and_links(opened: World) -> None:
-    rows = {row.name: row for row in property_rows(object_view(await opened.shelf(1)))}
-    assert rows["limit"].text == "9,223,372,036,854,775,809 item"
-    assert (rows["limit"].settable, rows["limit"].access) == (True, "can be set")
-    assert rows["limit"].desc == "Items that fit"
-    assert rows["storeRef"].text == "store main"
-    assert rows["storeRef"].href == "/object/example.org:store:1/org.example.store:store:main"
-    assert rows["built"].text.startswith("2023-11-1")
-    assert rows["label"].text == "–"
-    assert rows["name"].access == "part of the key, fixed when it was created"
+    rows = {row.key: row.cells[1:] for row in property_rows(object_view(await opened.shelf(1)))}
+    assert [cell.text for cell in rows["limit"]] == ["9,223,372,036,854,775,809 item", "Items that fit. Can be set."]
+    assert rows["storeRef"][0].text == "store main"
+    assert rows["storeRef"][0].href == "/object/example.org:store:1/org.example.store:store:main"
+    assert rows["built"][0].text.startswith("2023-11-1")
+    assert rows["label"][0].text == "–"
+    assert rows["name"][1].text.endswith("Part of the key, fixed when it was created.")
 
 
 async def test_statistics_have_high_and_low_rates_and_small_plots(opened: World) -> None:
@@ -38,16 +36,18 @@ async def test_statistics_have_high_and_low_rates_and_small_plots(opened: World)
     for at, value in ((now - 20, 10), (now - 10, 30), (now, 50)):
         series["sold"].add(at, value)
         series["items"].add(at, value)
-    rows = {row.name: row for row in statistic_rows(obj, opened.site.series, now)}
-    assert rows["items"].text == "1 item"
-    assert [name for name, _ in rows["items"].parts] == ["high", "low"]
-    assert rows["sold"].rate == "+2/s"
-    assert rows["sold"].plotted == PlottedValue(obj.identity.key.object_id, "sold", rate=True)
-    assert rows["items"].spark is not None
-    assert (rows["items"].spark.low, rows["items"].spark.high) == (10, 50)
-    assert rows["waiting"].text == "no samples"
-    assert rows["open"].plotted is None
-    assert rows["weight"].desc == "Load"
+    rows = {row.key: row.cells[1:] for row in statistic_rows(obj, opened.site.series, now)}
+    text, rate, parts, plot, _ = rows["items"]
+    assert (text.text, rate.text, [part.name for part in parts.parts]) == ("1 item", "", ["high", "low"])
+    assert plot.plot
+    assert plot.plot_name == "items: 10 to 50"
+    assert rows["sold"][1].text == "+2/s"
+    assert rows["sold"][3].button == str(PlottedValue(obj.identity.key.object_id, "sold", rate=True))
+    assert rows["waiting"][0].text == "no samples"
+    assert rows["open"][3].button == ""
+    assert rows["weight"][4].text.startswith("Load")
+    unconnected = {row.key: row.cells for row in statistic_rows(obj, opened.site.series, now, connected=False)}
+    assert unconnected["sold"][2].text == ""
     release()
 
 

@@ -23,13 +23,13 @@ async def test_the_overview(opened: World) -> None:
     found = overview(site, time.time())
     assert (found.objects, found.classes, found.event_classes, found.packages) == (4, 2, 2, 1)
     [agent] = found.agents
-    assert (agent.name, agent.objects) == (AGENT, "4")
+    assert (agent.key, agent.cells[4].text) == (AGENT, "4")
     summaries = {item.title: item for item in site.catalogue.classes()}
     assert summaries["Shelf"].total == 3
     assert summaries["sale"].kind is Kind.EVENT
     await opened.agent.close()
     await until(lambda: overview(site, time.time()).gone == 1)
-    assert "goodbye" in overview(site, time.time()).agents[0].notes
+    assert "goodbye" in overview(site, time.time()).agents[0].cells[-1].text
 
 
 async def test_the_loss_of_the_broker_is_told(opened: World) -> None:

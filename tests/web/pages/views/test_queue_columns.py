@@ -13,7 +13,8 @@ from web.pages.world import opened_world
 from qmf.bus import MemoryExchange
 from qmf.schema import parse_schema
 from qmf.testing import FakeAgent
-from qmf.web.pages.views.object_table import ClassTable, TableCell, TablePage
+from qmf.web.pages.views.data_rows import Cell
+from qmf.web.pages.views.object_table import ClassTable, TablePage
 from qmf.web.pages.views.page_urls import ObjectsUrl
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -65,7 +66,7 @@ async def page_of(url: ObjectsUrl = QUEUES) -> TablePage:
         return await ClassTable(found.site, objects, url.package, url.name).page(url)
 
 
-def row(page: TablePage, name: str) -> tuple[TableCell, ...]:
+def row(page: TablePage, name: str) -> tuple[Cell, ...]:
     return next(row.cells for row in page.rows if row.cells[0].text.endswith(name))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmf.console.aio import ObjectId
 from qmf.views.names import reference_text
-from qmf.web.pages.views.value_texts import age_text, plain_text
+from qmf.web.pages.views.page_texts import age_text, plain_text
 
 AGENT = "example.org:store:1"
 SHELF = ObjectId("org.example.store:shelf:a/1", AGENT)

@@ -11,10 +11,10 @@ from qmf.views.fields import COMMON_FIELDS, ObjectField, fields_of, main_entry
 from qmf.views.objects import field_value
 from qmf.views.text import clean
 from qmf.views.units import plural_unit
+from qmf.web.pages.views.page_texts import object_title
 from qmf.web.pages.views.queue_columns import queue_columns
 from qmf.web.pages.views.route_columns import route_columns
 from qmf.web.pages.views.value_columns import RATE, PageColumn, rate_column
-from qmf.web.pages.views.value_texts import object_title
 
 #: Statistics that are shown if nothing was chosen.
 SHOWN = 6
