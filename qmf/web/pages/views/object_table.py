@@ -33,7 +33,7 @@ MOST_ORDERS = 20
 
 
 @attrs.frozen
-class ObjectRow(DataRow):
+class ObjectTableRow(DataRow):
     """The row of an object; its key is the object's id as text, which is unique."""
 
     object_id: ObjectId = attrs.field(kw_only=True)
@@ -56,7 +56,7 @@ class TablePage:
     """
 
     columns: tuple[DataColumn, ...] = ()
-    rows: tuple[ObjectRow, ...] = ()
+    rows: tuple[ObjectTableRow, ...] = ()
     total: int = 0
     page: int = 1
     pages: int = 1
@@ -165,11 +165,11 @@ class ClassTable:
                 del self._orders[min(self._orders, key=lambda item: self._orders[item].used)]
         return found
 
-    def _row(self, object_id: ObjectId, obj: ObjectView, columns: Sequence[PageColumn], now: float) -> ObjectRow:
+    def _row(self, object_id: ObjectId, obj: ObjectView, columns: Sequence[PageColumn], now: float) -> ObjectTableRow:
         agent = object_id.agent_name or ""
         key = f"{agent}|{object_id.object_name}|{object_id.agent_epoch}"
         cells = tuple(self._cell(obj, object_id, column, now) for column in columns)
-        return ObjectRow(key, cells, object_id=object_id)
+        return ObjectTableRow(key, cells, object_id=object_id)
 
     def _cell(self, obj: ObjectView, object_id: ObjectId, column: PageColumn, now: float) -> Cell:
         if column.rate:
@@ -192,7 +192,7 @@ class ClassTable:
         return Cell(text, kind=column.marks.get(text, ""))
 
 
-def place_text(row: ObjectRow) -> str:
+def place_text(row: ObjectTableRow) -> str:
     """An object with its agent, to be chosen from a list."""
     return f"{cut(row.cells[0].text)} at {cut(clean(row.object_id.agent_name or ''))}"
 
