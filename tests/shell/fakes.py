@@ -166,6 +166,7 @@ class FakeFeed:
     kind: ChangeKind = ChangeKind.DELETED
     failures: dict[str, str] = attrs.field(factory=dict)
     closed: bool = False
+    complete: bool = True
 
     def take(self) -> ObjectChanges:
         now = {item.identity.key: item for item in self.ask()}

@@ -9,20 +9,22 @@ import attrs
 
 from qmf.views.cells import Cell, CellForm, Quantity
 from qmf.views.columns import important_statistics
+from qmf.views.conditions import ObjectFilter
 from qmf.views.fields import ObjectField, sort_by
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean, plural
 from qmf.views.units import per_second
-from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, frames_made_first, live_view
+from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, Frames, frames_made_first, live_view
 from qmf_shell.objects.columns import ValueColumn, value_columns
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_classes
-from qmf_shell.objects.selecting import classes_with, known_schemas
+from qmf_shell.objects.selecting import classes_with, in_order_of_names, known_schemas, order_of_agents
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import PLAIN
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.result import Result, Role, Table, TableColumn
 from qmf_shell.screens.start import frames_of, screen_of
+from qmf_shell.session.backend import ClassName, ObjectLimit
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 
@@ -76,7 +78,12 @@ def run(context: Context, args: BoundArguments) -> Result:
             for name in names
         ]
 
-    frames = frames_made_first(lambda: _Top(context, pages(asks=True), field, most, by_rate).frame)
+    order = order_of_agents([(field, True)])
+    if most and order is not None and not by_rate:
+        asked = ObjectLimit(most, order)
+        frames: Frames = _Highest(context, names, asked, _Shape(context, field)).frame
+    else:
+        frames = frames_made_first(lambda: _Top(pages(asks=True), most, _Shape(context, field, by_rate)).frame)
     view = live_view(context, TOP, args, frames)
     if len(names) > 1:
         return frames_of(context, args, "top", view)
@@ -84,40 +91,51 @@ def run(context: Context, args: BoundArguments) -> Result:
     return screen_of(context, args, view, lambda: pages(asks=False, limit=limit)[0])
 
 
-@attrs.define
-class _Top:
-    """The frames."""
+@attrs.frozen
+class _Shape:
+    """What a frame looks like.
+
+    Attributes:
+        context: the session.
+        field: what is compared.
+        by_rate: its growth per second is.
+    """
 
     context: Context
-    pages: Sequence[ObjectsPage]
     field: ObjectField
-    most: int
-    by_rate: bool
+    by_rate: bool = False
 
-    def frame(self) -> Table:
-        """The objects with their current values, in order."""
-        for page in self.pages:
-            page.apply(page.load())
-        valued = [(self._value(row, page.now), row.item) for page in self.pages for row in page.object_rows()]
-        valued = sort_by(valued, lambda pair: pair[0], descending=True)
-        top = valued[: self.most] if self.most else valued
+    def table(
+        self, top: Sequence[tuple[object, ObjectView]], total: str, *, rated: bool = True, note: str = ""
+    ) -> Table:
+        """A frame.
+
+        Args:
+            top: the objects that are shown, in order, each with what was compared.
+            total: of how many objects these are the first, in words.
+            rated: growth is known of some; else values are compared.
+            note: what else there is to say.
+        """
+        field, by_rate = self.field, self.by_rate and rated
         shown = [item for _, item in top]
         beside = self._beside(shown)
         named = any(item.identity.title for item in shown)
-        title = f"{clean(self.field.name)} per second" if self.by_rate else clean(self.field.name)
-        unit = per_second(self.field.unit) if self.by_rate else self.field.unit
+        title = f"{clean(field.name)} per second" if by_rate else clean(field.name)
+        unit = per_second(field.unit) if by_rate else field.unit
         columns = [TableColumn("ID", Role.ID), TableColumn("Index", Role.NAME, shortens=True)]
         columns += [TableColumn("Name", shortens=True)] if named else []
-        columns.append(TableColumn(clean(self.field.name), Role.NUMBER, key=title, form=CellForm.BRIEF, unit=unit))
+        columns.append(TableColumn(clean(field.name), Role.NUMBER, key=title, form=CellForm.BRIEF, unit=unit))
         columns += [attrs.evolve(item.column, spare=True) for item in beside]
         rows: list[tuple[Cell, ...]] = []
         for value, item in top:
             cell = Quantity(round(value, 3), unit) if isinstance(value, int | float) else None
             titles = [item.identity.title] if named else []
-            number = self.context.ids.number(item.identity.key)
+            number = self.context.ids.assign(item.identity, item.created)
             rows.append((number, item.identity.index, *titles, cell, *(one.cell(self.context, item) for one in beside)))
-        head = f"Top of {plural(len(valued), 'object')} by {title}"
-        return Table(tuple(columns), tuple(rows), title=head, empty="No objects.")
+        by = title if rated else f"{title}, as its growth is not known yet"
+        return Table(
+            tuple(columns), tuple(rows), title=f"Top of {total} by {by}", empty="No objects.", note=note or None
+        )
 
     def _beside(self, shown: Sequence[ObjectView]) -> list[ValueColumn]:
         """The values beside the one that is compared."""
@@ -126,11 +144,59 @@ class _Top:
         names = [name for name in important if name != self.field.element][:BESIDE]
         return value_columns(schemas, names) if schemas else []
 
+
+def _total(item: ObjectView, field: ObjectField) -> object:
+    value = item.values.get(field.name)
+    return None if isinstance(value, bool) else value
+
+
+@attrs.frozen
+class _Highest:
+    """Frames by values: each asks for no more objects than it shows."""
+
+    context: Context
+    names: Sequence[ClassName]
+    asked: ObjectLimit
+    shape: _Shape
+
+    def frame(self) -> Table:
+        """The objects with the highest values now, in order."""
+        found = [self.context.first_objects(name, self.asked, ObjectFilter()) for name in self.names]
+        objects = [item for first in found for item in in_order_of_names(first.objects)]
+        others = [first.others for first in found]
+        valued = sort_by(
+            [(_total(item, self.shape.field), item) for item in objects], lambda pair: pair[0], descending=True
+        )
+        known = len(objects) + sum(count or 0 for count in others)
+        total = plural(known, "object")
+        return self.shape.table(valued[: self.asked.limit], f"more than {total}" if None in others else total)
+
+
+@attrs.frozen
+class _Top:
+    """Frames by growth, or of all objects."""
+
+    pages: Sequence[ObjectsPage]
+    most: int
+    shape: _Shape
+
+    def frame(self) -> Table:
+        """The objects with their current values, in order. Before growth is known, values are compared."""
+        for page in self.pages:
+            page.apply(page.load())
+        rows = [(page, row) for page in self.pages for row in page.object_rows()]
+        valued = [(self._value(row, page.now), row.item) for page, row in rows]
+        rated = not self.shape.by_rate or not valued or any(value is not None for value, _ in valued)
+        if not rated:
+            valued = [(_total(item, self.shape.field), item) for _, item in valued]
+        valued = sort_by(valued, lambda pair: pair[0], descending=True)
+        known = sum(max(len(page.model), page.expected) for page in self.pages)
+        note = "; ".join(page.progress for page in self.pages if not page.complete)
+        top = valued[: self.most] if self.most else valued
+        return self.shape.table(top, plural(known, "object"), rated=rated, note=note)
+
     def _value(self, row: ObjectRow, now: float) -> object:
-        if self.by_rate:
-            return row.rate(self.field, now)
-        value = row.item.values.get(self.field.name)
-        return None if isinstance(value, bool) else value
+        return row.rate(self.shape.field, now) if self.shape.by_rate else _total(row.item, self.shape.field)
 
 
 TOP = Command(
@@ -140,8 +206,8 @@ TOP = Command(
     help=(
         "It fills the terminal, as watch does; all objects are there to scroll to. In a file, in a pipe, or with -p it "
         "prints the first ones, frame after frame.",
-        "Counters are compared by their growth per second, so at first there is no order yet; -t compares their "
-        "totals. Ctrl-C or q ends it.",
+        "Counters are compared by their growth per second, and by their totals as long as that is not known; -t "
+        "compares totals. Ctrl-C or q ends it.",
     ),
     examples=(
         ("top process by cpuPercent", "the busiest processes"),

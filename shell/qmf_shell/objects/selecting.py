@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import attrs
@@ -166,7 +166,7 @@ class CompiledSelection:
 
     def in_order(self, objects: Sequence[ObjectView], *, by_name: bool = True) -> Sequence[ObjectView]:
         """Objects in the order of the selection; those that are equal by their names, or as they were."""
-        found = sorted(objects, key=_default_sort_key) if by_name else objects
+        found = in_order_of_names(objects) if by_name else objects
         for field, descending in reversed(self.sort_keys):
             found = _sort(found, field, descending)
         return found
@@ -199,7 +199,7 @@ def _select(
     wanted = compiled.filter
     limit = selection.limit
     count = limit if page is None or limit is not None else page.size if page.applies(name) else None
-    order = _order_of_agents(compiled.sort_keys)
+    order = order_of_agents(compiled.sort_keys)
     if count and order is not None and not selection.ids and name != SESSION:
         first = context.first_objects(name, ObjectLimit(count, order), wanted)
         objects = compiled.in_order(first.objects)
@@ -225,7 +225,7 @@ def _select(
     return SelectedObjects(name, compiled.schemas_of(objects), objects, limit)
 
 
-def _order_of_agents(sort_keys: Sequence[tuple[ObjectField, bool]]) -> tuple[OrderKey, ...] | None:
+def order_of_agents(sort_keys: Sequence[tuple[ObjectField, bool]]) -> tuple[OrderKey, ...] | None:
     """The same order for agents; None if they do not have it."""
     order = []
     for field, descending in sort_keys:
@@ -238,9 +238,12 @@ def _order_of_agents(sort_keys: Sequence[tuple[ObjectField, bool]]) -> tuple[Ord
     return (*order, OrderKey(OrderKey.OBJECT_NAME, natural=True))
 
 
-def _default_sort_key(item: ObjectView) -> tuple[object, str, str]:
+def in_order_of_names(objects: Iterable[ObjectView]) -> list[ObjectView]:
     """By index in natural order; objects with the same index by agent, so that lists are always the same."""
-    return natural_key(item.identity.index), item.identity.key.agent_name, item.identity.key.broker
+    return sorted(
+        objects,
+        key=lambda item: (natural_key(item.identity.index), item.identity.key.agent_name, item.identity.key.broker),
+    )
 
 
 def _sort(objects: Sequence[ObjectView], field: ObjectField, descending: bool) -> list[ObjectView]:

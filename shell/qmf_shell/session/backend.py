@@ -160,6 +160,11 @@ class ObjectFeed(Protocol):
     """Objects of some classes that are followed. The first changes are the objects that exist."""
 
     @property
+    def complete(self) -> bool:
+        """True once all agents present have answered, or failed to: the next `take` gives what is left of the objects
+        that existed then."""
+
+    @property
     def failures(self) -> Mapping[str, str]:
         """The reason, for each agent that does not answer now, by its name."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import threading
 import time
@@ -17,6 +18,8 @@ from qmf_shell.session.backend import GoneObject, ObjectChanges
 
 #: Seconds for which objects are followed when their last feed is closed: who comes back has them at once.
 KEPT = 10.0
+#: So many changes are taken in one go, before others have their turn.
+BATCH = 500
 
 
 @attrs.frozen
@@ -46,6 +49,7 @@ class SharedFollow:
 
     def __init__(self, client: Client, request: FollowRequest) -> None:
         self.listeners: list[Callable[[ObjectChange[RemoteObject]], None]] = []
+        self._read_all = True
         self.follow: Follow[RemoteObject] = client.follow(
             request.name,
             package=request.package,
@@ -54,12 +58,22 @@ class SharedFollow:
             recheck=request.recheck,
         )
 
+    @property
+    def complete(self) -> bool:
+        """True once all agents present have answered, or failed to, and the listeners have all objects."""
+        return self.follow.answered and not self.follow.waiting and self._read_all
+
     async def run(self) -> None:
         """Follow until cancelled, or until the client is closed."""
+        taken = 0
         try:
             async for change in self.follow:
                 for listener in tuple(self.listeners):
                     listener(change)
+                self._read_all = not self.follow.waiting
+                taken += 1
+                if taken % BATCH == 0:
+                    await asyncio.sleep(0)
         finally:
             await self.follow.close()
 
@@ -106,6 +120,11 @@ class ConsoleFeed:
             key = ObjectKey(object_id.object_name, item.agent, object_id.agent_epoch, self._label)
             at = (item.timestamps.delete if change.kind is ChangeKind.DELETED else 0) or time.time_ns()
             self._gone[name] = GoneObject(key, change.kind, at)
+
+    @property
+    def complete(self) -> bool:
+        """See `ObjectFeed.complete`."""
+        return all(shared.complete for shared, _ in self._leases)
 
     @property
     def failures(self) -> Mapping[str, str]:

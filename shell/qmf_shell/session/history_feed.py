@@ -26,6 +26,11 @@ class HistoryFeed:
         self._known: dict[ObjectKey, ObjectView] = {}
 
     @property
+    def complete(self) -> bool:
+        """See `ObjectFeed.complete`."""
+        return True
+
+    @property
     def failures(self) -> Mapping[str, str]:
         """See `ObjectFeed.failures`."""
         return {}

@@ -159,6 +159,10 @@ class _JoinedFeed:
         self._feeds = feeds
 
     @property
+    def complete(self) -> bool:
+        return all(one.complete for one in self._feeds.values())
+
+    @property
     def failures(self) -> Mapping[str, str]:
         return {
             f"{agent} at {label}": text for label, one in self._feeds.items() for agent, text in one.failures.items()

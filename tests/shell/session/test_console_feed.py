@@ -37,7 +37,9 @@ async def share(loop: LoopThread) -> None:
             return set(seen)
 
         await feeds[0].start(store, shelves())
-        await until(lambda: names(feeds[0]) == {"a/0", "a/1", "a/2"})
+        assert not feeds[0].complete
+        await until(lambda: feeds[0].complete)
+        assert names(feeds[0]) == {"a/0", "a/1", "a/2"}
         await feeds[1].start(store, shelves())
         assert len(feeds[1].take().records) == 3
         shared = store.get(shelves()[0])

@@ -152,6 +152,11 @@ class Follow(AsyncIterator[ObjectChange[T]], AsyncClosable, Generic[T]):
         )
 
     @property
+    def waiting(self) -> int:
+        """How many changes were not read yet."""
+        return self._follower.objects.waiting
+
+    @property
     def failures(self) -> Mapping[str, QmfError]:
         """The errors of agents whose last request failed, by agent name; the requests are repeated.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
@@ -14,7 +14,7 @@ from qmf.errors import QmfError
 from qmf.schema import TYPES, ClassKey
 from qmf.views.cells import CellForm
 from qmf.views.columns import important_statistics
-from qmf.views.conditions import Field, Test, compile_filter, parse_condition
+from qmf.views.conditions import Field, ObjectFilter, Test, compile_filter, parse_condition
 from qmf.views.fields import ObjectField
 from qmf.views.objects import ObjectKey, ObjectView, field_value
 from qmf.views.text import clean, plural
@@ -23,14 +23,14 @@ from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.filtering import RATE as RATE_NAME
 from qmf_shell.objects.filtering import field_finder
-from qmf_shell.objects.selecting import known_schemas
+from qmf_shell.objects.selecting import known_schemas, order_of_agents
 from qmf_shell.screens.model import RowTest, TableModel
 from qmf_shell.screens.pages.object_columns import AGENT, RATE, STATE, ObjectColumns
 from qmf_shell.screens.pages.object_row import ObjectRow
 from qmf_shell.screens.rows import Mark, Row
 from qmf_shell.screens.state import FilterError, Page, PageNote
 from qmf_shell.screens.thresholds import limits_of, threshold_key
-from qmf_shell.session.backend import ClassName, GoneObject, ObjectChanges, ObjectFeed
+from qmf_shell.session.backend import ClassName, GoneObject, ObjectChanges, ObjectFeed, ObjectLimit
 from qmf_shell.session.context import Context
 from qmf_shell.session.own_objects import CONNECTION, SESSION, is_own_object, may_be_own, own_connections
 
@@ -40,6 +40,8 @@ NEW_FOR, DELETED_FOR = 10.0, 30.0
 ASKED_OFTEN = 1000
 #: Else so often, in seconds.
 SELDOM = 30.0
+#: Objects of a larger class that are shown before the others are there.
+FIRST_ROWS = 500
 
 
 @attrs.frozen(kw_only=True)
@@ -57,7 +59,8 @@ class ObjectsSpec:
         all_integers: every integer is a counter.
         limit: how many objects are shown, or None.
         form: how much the cells of values say.
-        asks: each update asks for all objects, so that it is as new as possible; else they are followed.
+        asks: each update asks for all objects, so that it is as new as possible; else they are followed. Those of a
+            large class are followed all the same if `by_rate`: its first ones are there sooner.
     """
 
     name: ClassName
@@ -76,12 +79,13 @@ class ObjectsSpec:
 
 @attrs.frozen(eq=False)
 class _News:
-    """What `ObjectsPage.load` found."""
+    """What `ObjectsPage.load` found: with `whole`, all objects; if not `complete`, more are to come."""
 
     at: float
     changes: ObjectChanges
     failures: Sequence[str] = ()
     whole: bool = False
+    complete: bool = True
 
 
 class ObjectsPage(Page):
@@ -89,6 +93,8 @@ class ObjectsPage(Page):
 
     Attributes:
         now: when it was updated, in seconds of a monotonic clock.
+        complete: all objects are there, and not only the first ones.
+        expected: how many objects there are, as far as is known.
     """
 
     empty = "No objects."
@@ -120,6 +126,10 @@ class ObjectsPage(Page):
         self.now = time.monotonic()
         self._update = 0
         self._again = False
+        self.complete = True
+        self.expected = 0
+        #: Those of the first rows that were not received again since, while objects are missing.
+        self._unseen: set[ObjectKey] = set()
         self._own: set[ObjectKey] = set()
         #: An agent that has an object of each index; and True once two objects could not be told apart.
         self._agents: dict[str, tuple[str, str]] = {}
@@ -133,30 +143,59 @@ class ObjectsPage(Page):
     def load(self) -> object:
         """See `Page.load`."""
         spec = self._spec
-        if spec.asks:
-            found_now = self.context.objects([spec.name], spec.predicate)
-            return _News(time.monotonic(), self._select_changes(ObjectChanges(found_now)), whole=True)
         again, self._again = self._again, False
         if again and self._feed is not None:
             self._feed.close()
             self._feed = None
         if self._feed is not None:
+            complete = self._feed.complete
             changes = self._feed.take()
             failures = [f"{agent}: {reason}" for agent, reason in self._feed.failures.items()]
-            return _News(time.monotonic(), self._select_changes(changes), failures)
-        found = self.context.backend.objects([spec.name], spec.predicate)
+            return _News(time.monotonic(), self._select_changes(changes), failures, complete=complete)
+        if spec.asks:
+            return self._ask()
+        found = self.context.backend.objects([spec.name], spec.predicate, self._first)
+        complete = found.total is not None and found.total <= len(found.items)
+        self.expected = found.total or 0
         self._own = set()
-        often = len(found.items) <= ASKED_OFTEN
-        self._feed = self.context.backend.follow(
+        self._feed = self._follow(often=complete and len(found.items) <= ASKED_OFTEN)
+        failures = [f"{agent}: {reason}" for agent, reason in found.failures.items()]
+        changes = self._select_changes(ObjectChanges(found.items))
+        return _News(time.monotonic(), changes, failures, whole=True, complete=complete)
+
+    def _ask(self) -> _News:
+        """Ask for all objects; if `by_rate`, for the first ones at first, and follow them all if there are more."""
+        spec, complete = self._spec, True
+        if self.loaded or not spec.by_rate or self._first is None:
+            found = self.context.objects([spec.name], spec.predicate)
+        else:
+            first = self.context.first_objects(spec.name, self._first, ObjectFilter(predicate=spec.predicate))
+            found, complete = first.objects, first.others == 0
+            self.expected = len(found) + (first.others or 0)
+            if not complete:
+                self._feed = self._follow(often=False)
+        return _News(time.monotonic(), self._select_passing(ObjectChanges(found)), whole=True, complete=complete)
+
+    def _follow(self, *, often: bool) -> ObjectFeed:
+        """Begin to follow the objects; `often` as in `ASKED_OFTEN`."""
+        spec = self._spec
+        return self.context.backend.follow(
             [spec.name], spec.predicate, interval=self.interval, recheck=self.interval if often else SELDOM
         )
-        failures = [f"{agent}: {reason}" for agent, reason in found.failures.items()]
-        return _News(time.monotonic(), self._select_changes(ObjectChanges(found.items)), failures, whole=True)
+
+    @functools.cached_property
+    def _first(self) -> ObjectLimit | None:
+        """What is asked for before the others; None if agents do not send less than all, or have another order."""
+        name = self._spec.name
+        order = order_of_agents(self._spec.sort_keys)
+        if order is None or name == SESSION or not self.context.backend.sends_first(name):
+            return None
+        return ObjectLimit(FIRST_ROWS, order)
 
     def _without_own(self, records: Sequence[ObjectView]) -> Sequence[ObjectView]:
         """Leave out what agents and consoles create for themselves, unless everything is shown."""
         name = self._spec.name
-        if self._everything or self._spec.asks or not may_be_own(name):
+        if self._everything or not may_be_own(name):
             return records
         sessions = bool(records) and name == SESSION
         connections = own_connections(self.context.backend.objects([CONNECTION]).items) if sessions else ()
@@ -169,9 +208,13 @@ class ObjectsPage(Page):
         return others
 
     def _select_changes(self, changes: ObjectChanges) -> ObjectChanges:
-        test = self._spec.test
         changes = attrs.evolve(changes, records=self._without_own(changes.records))
         self._own.difference_update(item.key for item in changes.gone)
+        return self._select_passing(changes)
+
+    def _select_passing(self, changes: ObjectChanges) -> ObjectChanges:
+        """What the condition lets through; what no longer passes has left."""
+        test = self._spec.test
         if test is None:
             return changes
         records, gone = [], list(changes.gone)
@@ -190,9 +233,10 @@ class ObjectsPage(Page):
         self.now = news.at
         self._update += 1
         model = self.model
-        changed = self._put(news.changes.records, new=self.loaded and not news.whole)
+        changed = self._put(news.changes.records, new=self.loaded and not news.whole and self.complete)
         if news.whole:
             model.remove({row.key for row in model.rows} - changed)
+        self._count_seen(changed, news)
         self.own_left_out = len(self._own)
         for item in news.changes.gone:
             row = model.row(item.key)
@@ -207,7 +251,26 @@ class ObjectsPage(Page):
         self._moving = still
         self._set_columns()
         self.notes = tuple(PageNote(f"incomplete: {clean(text)}", bad=True) for text in news.failures[:1])
+        if not self.complete:
+            self.notes += (PageNote(self.progress),)
         self.loaded = True
+
+    def _count_seen(self, received: Collection[ObjectKey], news: _News) -> None:
+        """Note which of the first rows exist no longer, as is known when all objects have been received."""
+        if not news.complete:
+            self._unseen = set(received) if news.whole else self._unseen.difference(received)
+        elif not self.complete:
+            self.model.remove(() if news.whole else self._unseen.difference(received))
+            self._unseen = set()
+        self.complete = news.complete
+
+    @property
+    def progress(self) -> str:
+        """How many objects are there while others are missing, in words."""
+        there = f"{len(self.model):,}"
+        of = f" of {self.expected:,}" if self.expected > len(self.model) else ""
+        order = ", the first by value" if self._spec.by_rate else ""
+        return f"{there}{of} objects{order}; the others are being fetched"
 
     def object_rows(self) -> list[ObjectRow]:
         """The rows that are shown, in order."""
@@ -227,7 +290,7 @@ class ObjectsPage(Page):
             # What is followed begins with the objects that were just listed, as they are.
             if not record.updated or record.updated != row.item.updated:
                 self._moving[record.identity.key] = row
-            row.change(record, self.now, self._update, asked=self._spec.asks)
+            row.change(record, self.now, self._update, asked=self._feed is None)
             rows.append(row)
         orders = {id(item): natural_key(item.identity.index) for item in fresh}
         fresh.sort(key=lambda item: (orders[id(item)], item.identity.key.agent_name, item.identity.key.broker))
@@ -305,7 +368,8 @@ class ObjectsPage(Page):
         further = list(spec.sort_keys)
         key = columns.key_of(further[0][0].name, rate=spec.by_rate) if further else None
         if key is not None:
-            _, descending = further.pop(0)
+            # By rate, those without one are ordered by their values.
+            _, descending = further[0] if spec.by_rate else further.pop(0)
             if key not in model.shown and not spec.asks:
                 model.set_columns(model.columns, [*model.shown, key])
             model.sort_by(key, descending=descending)
