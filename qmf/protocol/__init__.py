@@ -59,6 +59,7 @@ from qmf.protocol.objects.general import ROW_FORM
 from qmf.protocol.ordering import OrderKey, place_of
 from qmf.protocol.predicates import compile_predicate, matches, validate
 from qmf.protocol.schemas import schema_from_map, schema_to_map
+from qmf.protocol.texts import TextSearch, texts_in
 from qmf.protocol.v1 import (
     BrokerRequest,
     BrokerResponse,
@@ -131,6 +132,7 @@ __all__ = [
     "SubscribeRequest",
     "SubscribeResponse",
     "SubscribeShare",
+    "TextSearch",
     "UnknownOpcode",
     "V1Message",
     "What",
@@ -153,6 +155,7 @@ __all__ = [
     "place_of",
     "schema_from_map",
     "schema_to_map",
+    "texts_in",
     "to_wire",
     "topic_exchange",
     "validate",

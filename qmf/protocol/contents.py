@@ -54,6 +54,7 @@ class QueryRequest:
         class_key: objects of this class, or the schema with this key. An empty package matches any.
         object_id: this one object.
         where: predicate over values; empty matches all.
+        text: only objects that contain it (`TextSearch`); empty for all. Only agents of this project search.
         select: names of the values wanted; empty means all.
         row_form: the newest form of rows that the asker reads, and so may be answered in; 0 for none.
         limit: the first so many objects are enough; 0 for all. Agents of this project keep to it.
@@ -64,6 +65,7 @@ class QueryRequest:
     class_key: ClassKey | None = None
     object_id: ObjectId | None = None
     where: Predicate = ()
+    text: str = ""
     select: Sequence[str] = ()
     row_form: int = 0
     limit: int = 0

@@ -24,6 +24,8 @@ from qmf.protocol.ordering import order_from_list, order_to_list
 def query_to_map(content: QueryRequest) -> dict[str, object]:
     """The map of a query."""
     out = _wanted_fields(content, content.what)
+    if content.text:
+        out["_text"] = wire_text(content.text)
     if content.limit:
         out["_limit"] = UInt32(content.limit)
     if content.limit and content.order:
@@ -47,6 +49,7 @@ def query_from_map(fields: Map) -> QueryRequest:
         class_key=get_class_key(fields),
         object_id=get_object_id(fields),
         where=get_list(fields, "_where") or (),
+        text=get_text(fields, "_text") or "",
         select=_select(fields),
         row_form=_positive(fields, "_row_form"),
         limit=_positive(fields, "_limit"),

@@ -112,6 +112,8 @@ async def test_agents_and_qpidd_know_no_limit_and_the_console_keeps_to_it(client
     order = [OrderKey("count", descending=True)]
     first = await client.objects("widget", package=PACKAGE, agent=name, limit=3, order=order, select=["count"])
     assert ([obj.count for obj in first], first.total) == ([19, 18, 17], 20)
+    containing = await client.objects("widget", package=PACKAGE, agent=name, limit=3, text="IDGET-1")
+    assert ([obj.name for obj in containing], containing.total) == (["widget-1", "widget-10", "widget-11"], 11)
     of_broker = await client.objects("exchange", agent="broker", limit=2, order=[OrderKey("name")])
     everything = await client.objects("exchange", agent="broker")
     assert [obj.name for obj in of_broker] == sorted(obj.name for obj in everything)[:2]

@@ -23,7 +23,7 @@ from qmf_shell.session.backend import (
     QueryResult,
 )
 
-from qmf.console.aio import ChangeKind, OrderKey
+from qmf.console.aio import ChangeKind, OrderKey, TextSearch
 from qmf.errors import QmfError
 from qmf.protocol import matches, place_of
 from qmf.protocol.ordering import Place
@@ -234,7 +234,11 @@ class FakeBackend:
         return self.keeps_limits
 
     def objects(
-        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+        self,
+        names: Sequence[ClassName],
+        where: Sequence[object] = (),
+        first: ObjectLimit | None = None,
+        text: str = "",
     ) -> QueryResult[ObjectView]:
         self.limits.append(None if first is None else first.limit)
         self.wheres.append(list(where))
@@ -249,6 +253,13 @@ class FakeBackend:
         ]
         if where:
             found = [item for item in found if matches(where, item.values)]
+        if text:
+            search = TextSearch(text)
+            found = [
+                item
+                for item in found
+                if search.is_in_value(item.identity.key.object_name) or search.is_in_value(dict(item.values))
+            ]
         total = len(found)
         if first is not None and self.keeps_limits:
             found = sorted(found, key=partial(_place, first.order))[: first.limit]

@@ -38,6 +38,7 @@ class ObjectSelection:
         class_key: class of the objects; an empty package matches any. Unused if there is an object id.
         object_id: the id of a single object.
         where: predicate.
+        text: they contain it; empty for any.
         select: names of values; empty for all.
         order: what the objects are ordered by, if the first ones are wanted.
     """
@@ -45,6 +46,7 @@ class ObjectSelection:
     class_key: ClassKey | None = None
     object_id: ObjectId | None = None
     where: Predicate = ()
+    text: str = ""
     select: Sequence[str] = ()
     order: Sequence[OrderKey] = ()
 
@@ -199,7 +201,7 @@ def expand_selection(layout: ClassLayout, select: Sequence[str]) -> frozenset[st
 
 
 def _names(layout: ClassLayout, selection: ObjectSelection) -> frozenset[str]:
-    if not selection.select:
+    if not selection.select or selection.text:
         return frozenset()
     order = {key.name for key in selection.order}
     return expand_selection(layout, selection.select) | used_names(selection.where) | order

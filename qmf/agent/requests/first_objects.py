@@ -23,6 +23,7 @@ from qmf.agent.model.value_readers import make_reader_of
 from qmf.agent.objects.object_sources import ObjectSelection
 from qmf.agent.objects.provided_class import used_names
 from qmf.agent.requests.selections import Matcher
+from qmf.agent.requests.text_search import ObjectSearch
 from qmf.agent.sending.message_batcher import report_unencodable
 from qmf.errors import QmfError
 from qmf.protocol import ObjectData, OrderKey, place_of
@@ -69,6 +70,7 @@ class FirstObjects:
         self._limit = limit
         self._order = selection.order
         self._matches = matches if selection.where else None
+        self._search = ObjectSearch(selection.text) if selection.text else None
         self._metrics = metrics
         #: Those that may be among the first ones; and the place of the last of these so far, if there are enough.
         self._entries: list[_Entry] = []
@@ -81,10 +83,12 @@ class FirstObjects:
     @property
     def reads_values(self) -> bool:
         """True if objects are looked at one by one; else they are only counted."""
-        return self._matches is not None or bool(self._order)
+        return self._matches is not None or self._search is not None or bool(self._order)
 
     def add(self, objects: Sequence[ManagedObject]) -> None:
         """Look at stored objects."""
+        if self._search is not None:
+            objects = self._containing(objects, self._search)
         if self._matches is None:
             self._add_all(objects)
             return
@@ -96,9 +100,20 @@ class FirstObjects:
             except (ValueError, QmfError) as error:
                 report_unencodable(self._metrics, object_state.object_id(obj), error)
 
+    def _containing(self, objects: Sequence[ManagedObject], search: ObjectSearch) -> Sequence[ManagedObject]:
+        found = []
+        for obj in objects:
+            try:
+                if search.is_in(obj):
+                    found.append(obj)
+            except (ValueError, QmfError) as error:
+                report_unencodable(self._metrics, object_state.object_id(obj), error)
+        return found
+
     def add_provided(self, layout: ClassLayout, objects: Sequence[ObjectData]) -> None:
         """Look at objects of a provider."""
-        for data in objects:
+        search = self._search
+        for data in objects if search is None else filter(search.is_in_provided, objects):
             item = ProvidedItem(layout, data)
             values = _values_of(item)
             if self._matches is None or self._matches(values):

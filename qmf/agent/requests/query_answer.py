@@ -20,6 +20,7 @@ from qmf.agent.objects.object_store import object_data
 from qmf.agent.publishing.object_writer import Item, Message, ObjectWriter
 from qmf.agent.publishing.row_writer import Row, RowWriter, content
 from qmf.agent.requests.selections import Matcher
+from qmf.agent.requests.text_search import ObjectSearch
 from qmf.codec.errors import EncodeError
 from qmf.protocol import ObjectData, ObjectsResponse
 
@@ -51,10 +52,10 @@ class QueryAnswer:
         self._matches = matches
         self._ids_only = ids_only
         self._names: dict[ClassLayout, frozenset[str] | None] = {}
+        self._search = ObjectSearch(selection.text) if selection.text else None
         #: Makes the rows, if every object is sent with all of its values.
-        self._whole = (
-            self._rows.whole if self._rows is not None and not selection.where and not selection.select else None
-        )
+        every = not selection.where and not selection.select
+        self._whole = self._rows.whole if self._rows is not None and every else None
 
     def stored_item(self, obj: ManagedObject) -> Item | Row | None:
         """The item of a stored object, or None if it does not match.
@@ -62,6 +63,8 @@ class QueryAnswer:
         Raises:
             EncodeError: it cannot be encoded.
         """
+        if self._search is not None and not self._search.is_in(obj):
+            return None
         if self._whole is not None:
             try:
                 return self._whole(obj)
@@ -97,6 +100,8 @@ class QueryAnswer:
             EncodeError: it cannot be encoded.
         """
         if self._selection.where and not self._matches(data.values):
+            return None
+        if self._search is not None and not self._search.is_in_provided(data):
             return None
         names = self._selected_names(layout)
         if self._rows is not None:

@@ -42,11 +42,12 @@ def selection_of(request: QueryRequest | SubscribeRequest, what: str) -> ObjectS
     """
     if request.object_id is None and request.class_key is None:
         raise invalid_query(f"a query for {what} must have an '_object_id' or a '_schema_id'")
-    order = request.order if isinstance(request, QueryRequest) else ()
+    order, text = (request.order, request.text) if isinstance(request, QueryRequest) else ((), "")
     return ObjectSelection(
         class_key=request.class_key,
         object_id=request.object_id,
         where=request.where,
+        text=text,
         select=request.select,
         order=order,
     )

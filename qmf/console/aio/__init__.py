@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from qmf.console.aio.receiver import class_keys, heartbeat_keys
     from qmf.console.aio.rpc.requests import AgentLost, RequestCounts
     from qmf.console.aio.schemas import AnySchema
-    from qmf.protocol import ObjectId, OrderKey
+    from qmf.protocol import ObjectId, OrderKey, TextSearch, texts_in
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -79,7 +79,7 @@ else:
             "qmf.console.aio.objects.object_query": "Where",
             "qmf.console.aio.rpc.requests": "AgentLost RequestCounts",
             "qmf.console.aio.schemas": "AnySchema",
-            "qmf.protocol": "ObjectId OrderKey",
+            "qmf.protocol": "ObjectId OrderKey TextSearch texts_in",
         },
     )
 
@@ -126,8 +126,10 @@ __all__ = [
     "Removal",
     "RequestCounts",
     "StillFindingAgents",
+    "TextSearch",
     "Timestamps",
     "Where",
     "class_keys",
     "heartbeat_keys",
+    "texts_in",
 ]

@@ -37,6 +37,7 @@ from qmf.protocol import (
     ObjectsResponse,
     Predicate,
     QueryRequest,
+    TextSearch,
     What,
 )
 from qmf.protocol.objects import class_runs
@@ -225,12 +226,15 @@ class AgentRequests:
                 what=What.OBJECT,
                 class_key=key,
                 where=predicate if agent.knows_schema_queries else (),
+                text=query.text,
                 select=select,
                 row_form=ROW_FORM,
                 limit=limit,
                 order=query.order,
             )
             answer = await self._ask(agent, request, seconds)
+            if query.text:
+                answer = _containing(answer, query.text)
             found += answer.objects
             matched = None if matched is None or answer.matched is None else matched + answer.matched
         return AgentAnswer(found, matched)
@@ -249,8 +253,9 @@ class AgentRequests:
     async def _ask(self, agent: Agent, request: QueryRequest, seconds: float) -> AgentAnswer:
         deadline = asyncio.get_running_loop().time() + seconds
         subject = f"object {request.object_id}" if request.object_id else f"objects of {_class_text(request.class_key)}"
-        # What is to be in order is known with the last part only.
-        enough = 0 if request.order else request.limit
+        # What is to be in order is known with the last part only; and of what others than ours send, most may be
+        # without the text.
+        enough = 0 if request.order or request.text else request.limit
         what = f"query for {subject}"
         parts = await self._rpc.request(agent, request, ObjectsResponse, what=what, timeout=seconds, enough=enough)
         keys = self._schemas.saw_all((key for part in parts for key, _ in class_runs(part.objects)), agent)
@@ -373,6 +378,13 @@ class AgentRequests:
         failures |= unfinished or (self._search_failure() if others else {})
         log_failures(failures)
         return Answers(tuple(found), failures)
+
+
+def _containing(answer: AgentAnswer, text: str) -> AgentAnswer:
+    """What an agent answered without objects that lack a text: those are there if it does not search."""
+    search = TextSearch(text)
+    found = [obj for obj in answer.objects if search.is_in(obj.data)]
+    return AgentAnswer(found, None if answer.matched is None else answer.matched - len(answer.objects) + len(found))
 
 
 def _class_text(key: ClassKey | None) -> str:

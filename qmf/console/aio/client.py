@@ -293,6 +293,7 @@ class Client(AsyncClosable):
         limit: int | None = None,
         order: Sequence[OrderKey] = (),
         select: Sequence[str] = (),
+        text: str = "",
         in_turn: bool = False,
     ) -> Answers[Any]:
         """Ask for objects by class, or for one by its id.
@@ -311,6 +312,8 @@ class Client(AsyncClosable):
                 is in no particular order.
             select: names of the values that are enough, as on the wire; empty for all. Those in `where` and `order`
                 come as well; other agents may send more. Not for generated classes, whose instances need all values.
+            text: only objects whose names or values contain it, in any case of letters; values within lists and maps
+                as well, numbers and references by their texts. Agents of this project search; others send everything.
             in_turn: with a limit, ask agents in the order of their names until there are enough objects, which are
                 ordered by agent first; without an order, that is always so. Else all agents are asked.
 
@@ -320,15 +323,15 @@ class Client(AsyncClosable):
 
         Raises:
             CallerError: not exactly one of `name`, `class_key` and `object_id`; a limit below 1, an order without
-                a limit.
+                a limit, a text together with `select`.
             NotFoundError: no such agent, or a value in `where` that the class doesn't have, in either form.
             ConstraintError: `where` is not a valid predicate.
             QmfError: the requests to all agents failed.
         """
         query, make = make_query(name, package, class_key, object_id, agent, where)
-        if limit is not None or order or select:
+        if limit is not None or order or select or text:
             query = attrs.evolve(
-                query, limit=limit, order=tuple(order), select=tuple(select), in_turn=in_turn or not order
+                query, limit=limit, order=tuple(order), select=tuple(select), text=text, in_turn=in_turn or not order
             )
         found = await self._requests.objects(query, timeout)
         return found if make is None else Answers(tuple(map(make, found)), found.failures, found.total)

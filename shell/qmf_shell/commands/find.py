@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from qmf.console.aio import texts_in
 from qmf.schema import ClassSchema, EventSchema, Kind
 from qmf.views.cells import Cell
 from qmf.views.objects import ObjectView
@@ -37,19 +38,26 @@ def run(context: Context, args: BoundArguments) -> Table:
     found = list(_in_classes(context, wanted))
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     context.report(f"searching {plural(len(names), 'class', 'classes')}")
-    for item in context.objects(names):
+    first = context.objects_with(names, wanted, most)
+    for item in first.objects:
         match = _in_object(item, wanted)
         if match is not None:
             number = context.ids.assign(item.identity, item.created)
             name = f"{item.identity.index} {item.identity.title}".strip()
             found.append((number, item.identity.class_key.name, name, *match))
     shown = found[:most] if most else found
-    left = len(found) - len(shown)
-    more = [f"{left:,} more; find -n 0 shows all"] if left else []
+    count = len(found) + (first.others or 0)
+    title = plural(count, "match", "matches")
+    if first.others is None:
+        title, more = f"first {plural(len(shown), 'match', 'matches')}", ["there may be more; find -n 0 shows all"]
+    else:
+        upto = "" if first.sure else "up to "
+        title = f"{upto}{title}"
+        more = [f"{upto}{count - len(shown):,} more; find -n 0 shows all"] if count > len(shown) else []
     return Table(
         _COLUMNS,
         tuple(shown),
-        title=plural(len(found), "match", "matches"),
+        title=title,
         empty=f"Nothing contains {wanted!r}.",
         note="; ".join([*more, *own_note(context.left_out_rows(names))]) or None,
     )
@@ -62,25 +70,10 @@ def _in_object(item: ObjectView, wanted: str) -> tuple[str, str] | None:
         if wanted in text.lower():
             return name, _around(text, wanted)
     for name, value in item.values.items():
-        for text in _texts(value):
+        for text in texts_in(value):
             if wanted in text.lower():
                 return name, _around(text, wanted)
     return None
-
-
-def _texts(value: object) -> Iterator[str]:
-    """The texts in a value; a number as its decimal text."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield str(key)
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
-    elif value is not None:
-        yield str(value)
 
 
 def _around(text: str, wanted: str) -> str:

@@ -200,14 +200,19 @@ class Backend(Protocol):
         """The class with this key. The first time, it is requested from an agent."""
 
     def objects(
-        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+        self,
+        names: Sequence[ClassName],
+        where: Sequence[object] = (),
+        first: ObjectLimit | None = None,
+        text: str = "",
     ) -> QueryResult[ObjectView]:
         """All existing objects of all versions of some classes, from all agents. Requests them at the same time.
 
         Args:
             names: the classes.
             where: a predicate (QMF2.md 4.4.2) for the agents; the answers of agents that ignore it are filtered here.
-            first: these are enough; there may be more in the answer. None for all.
+            first: these are enough of each class; there may be more in the answer. None for all.
+            text: only those whose names or values contain it, in any case of letters; empty for all.
         """
 
     def sends_first(self, name: ClassName) -> bool:

@@ -238,10 +238,14 @@ class ConsoleBackend:
         return self._loop.run(self._open_client().schema(key))
 
     def objects(
-        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+        self,
+        names: Sequence[ClassName],
+        where: Sequence[object] = (),
+        first: ObjectLimit | None = None,
+        text: str = "",
     ) -> QueryResult[ObjectView]:
         """See `Backend.objects`."""
-        return self._loop.run(self._query(self._open_client(), names, where, first))
+        return self._loop.run(self._query(self._open_client(), names, where, first, text))
 
     def sends_first(self, name: ClassName) -> bool:
         """See `Backend.sends_first`. Without a connection there are no agents; the request says so."""
@@ -289,9 +293,14 @@ class ConsoleBackend:
         return self._client
 
     async def _query(
-        self, client: Client, names: Sequence[ClassName], where: Sequence[object], first: ObjectLimit | None
+        self,
+        client: Client,
+        names: Sequence[ClassName],
+        where: Sequence[object],
+        first: ObjectLimit | None,
+        text: str,
     ) -> QueryResult[ObjectView]:
-        wanted: ListFilterArguments = {"where": list(where) if where else None}
+        wanted: ListFilterArguments = {"where": list(where) if where else None, "text": text}
         if first is not None:
             in_turn = first.by_name and len(client.agents) > AGENTS_AT_FIRST
             wanted |= {"limit": first.limit, "order": first.order, "in_turn": in_turn}

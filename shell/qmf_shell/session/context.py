@@ -154,7 +154,28 @@ class Context:
             everything: include what agents and consoles create for themselves, whatever `show_own` says.
         """
         found = self._complete(self.backend.objects(names, where)) if names else ()
-        return found if everything else self._without_own(names, found, where)
+        return found if everything else self._without_own(names, found, whole=not where)
+
+    def objects_with(self, names: Sequence[ClassName], text: str, limit: int) -> FirstFound:
+        """The objects of some classes whose names or values contain a text; warnings as of `objects`.
+
+        Args:
+            names: the classes.
+            text: in any case of letters.
+            limit: how many are enough; 0 for all.
+        """
+        answer: QueryResult[ObjectView] = QueryResult(())
+        found: Sequence[ObjectView] = ()
+        for count in (limit, MORE * limit, 0) if limit and names else (0,) if names else ():
+            answer = self.backend.objects(names, (), ObjectLimit(count, ()) if count else None, text)
+            received = self._complete(answer)
+            found = self._without_own(names, received, whole=False)
+            if answer.total is not None and answer.total <= len(received):
+                return FirstFound(found)
+            if len(found) >= limit:
+                break
+        others = None if answer.total is None else answer.total - len(answer.items)
+        return FirstFound(found, others, self.everything or not any(map(may_be_own, names)))
 
     def first_objects(self, name: ClassName, first: ObjectLimit, wanted: ObjectFilter) -> FirstFound:
         """The first objects of a class that pass a filter, and what is known of the others; warnings as of `objects`.
@@ -165,7 +186,7 @@ class Context:
             part = None if limit is None else attrs.evolve(first, limit=limit)
             answer = self.backend.objects([name], wanted.predicate, part)
             received = self._complete(answer)
-            found = self._without_own([name], received, wanted.predicate)
+            found = self._without_own([name], received, whole=False)
             if wanted.test is not None:
                 found = list(filter(wanted.test, found))
             complete = answer.total is not None and answer.total <= len(received)
@@ -178,15 +199,21 @@ class Context:
         return FirstFound(found, others, sure)
 
     def _without_own(
-        self, names: Sequence[ClassName], found: Sequence[ObjectView], where: Sequence[object]
+        self, names: Sequence[ClassName], found: Sequence[ObjectView], *, whole: bool
     ) -> Sequence[ObjectView]:
-        """Objects of some classes without own ones, unless everything is shown; those left out are counted."""
+        """Objects of some classes without own ones, unless everything is shown; those left out are counted.
+
+        Args:
+            names: the classes.
+            found: the objects.
+            whole: these are all of the classes.
+        """
         for name in names:
             self.hidden[name] = 0
         if self.everything or not any(map(may_be_own, names)):
             return found
         sessions = SESSION in names and bool(found)
-        of_sessions = self._own_connections(found if CONNECTION in names and not where else None) if sessions else ()
+        of_sessions = self._own_connections(found if CONNECTION in names and whole else None) if sessions else ()
         shown: list[ObjectView] = []
         for item in found:
             if is_own_object(item, of_sessions):

@@ -9,7 +9,7 @@ import collections
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from qmf.console.aio import RemoteObject
+from qmf.console.aio import RemoteObject, TextSearch
 from qmf.console.aio.objects.object_query import compile_filter
 from qmf.errors import CallerError
 from qmf.pipeline.history.reader import LakeReader
@@ -84,10 +84,15 @@ class HistoryBackend:
         return False
 
     def objects(
-        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+        self,
+        names: Sequence[ClassName],
+        where: Sequence[object] = (),
+        first: ObjectLimit | None = None,
+        text: str = "",
     ) -> QueryResult[ObjectView]:
         """See `Backend.objects`. What is missing is among the failures, by the lake."""
         del first  # all are read
+        search = TextSearch(text)
         with self._lock:
             self._reader.refresh()
             at = self._at()
@@ -102,7 +107,8 @@ class HistoryBackend:
                 state = self._reader.state(key, at, present)
                 destroyed[name] += state.destroyed
                 self.deletions.replace(name, destroyed[name])
-                found += map(self._object, filter(test, state.objects))
+                objects = filter(test, state.objects)
+                found += (self._object(item) for item in objects if not text or search.is_in(item.data))
         return QueryResult(found, {})
 
     def follow(

@@ -67,10 +67,14 @@ class MultiBackend:
         raise error or NotFoundError("class", str(key))
 
     def objects(
-        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+        self,
+        names: Sequence[ClassName],
+        where: Sequence[object] = (),
+        first: ObjectLimit | None = None,
+        text: str = "",
     ) -> QueryResult[ObjectView]:
         """See `Backend.objects`."""
-        return self._join(lambda backend: backend.objects(names, where, first))
+        return self._join(lambda backend: backend.objects(names, where, first, text))
 
     def sends_first(self, name: ClassName) -> bool:
         """See `Backend.sends_first`."""

@@ -161,6 +161,25 @@ async def test_agents_are_asked_in_turn_until_there_are_enough(
     assert (len(everything), everything.total) == (8, 8)
 
 
+async def test_agents_of_ours_search_for_a_text(stock: Agent, exchange: MemoryExchange) -> None:
+    async with Client(MemoryBus(exchange)) as client:
+        found = await client.objects(class_key=SHELVES, text="L24", limit=2)
+        assert (numbers(found), found.total) == ([24, 240], 11)
+        assert len(await client.objects("shelf", text="l24")) == 11
+        with pytest.raises(CallerError, match="text"):
+            await client.objects("shelf", text="l24", select=["label"])
+
+
+async def test_of_other_agents_the_console_leaves_out_what_lacks_the_text(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    await filled(make_agent, count=12)
+    client, _ = await make_client()
+    found = await client.objects("widget", text="W1", limit=2)
+    assert ([obj["name"] for obj in found], found.total) == (["w1", "w10"], 3)
+    assert [obj["name"] for obj in await client.objects("widget", text="w1")] == ["w1", "w10", "w11"]
+
+
 async def test_agents_without_the_class_are_not_asked(make_agent: MakeAgent, make_client: MakeClient) -> None:
     await filled(make_agent, "example.org:a:1", 1)
     other = await make_agent("example.org:b:1")

@@ -46,10 +46,14 @@ class Watched(FakeBackend):
     on_asked: Callable[[], None] = attrs.field(kw_only=True)
 
     def objects(
-        self, names: Sequence[ClassName], where: Sequence[object] = (), first: ObjectLimit | None = None
+        self,
+        names: Sequence[ClassName],
+        where: Sequence[object] = (),
+        first: ObjectLimit | None = None,
+        text: str = "",
     ) -> QueryResult[ObjectView]:
         self.on_asked()
-        return attrs.evolve(super().objects(names, where, first), total=None)
+        return attrs.evolve(super().objects(names, where, first, text), total=None)
 
 
 def indexes(lines: list[str]) -> list[str]:

@@ -55,6 +55,7 @@ class ObjectQuery:
         limit: how many objects are enough; None for all.
         order: which come first, if there is a limit.
         select: names of the values that are enough; empty for all.
+        text: the objects contain it (`TextSearch`); empty for any.
         in_turn: with a limit, the objects may be those of the first agents by name, each in order.
     """
 
@@ -67,6 +68,7 @@ class ObjectQuery:
     limit: int | None = None
     order: tuple[OrderKey, ...] = ()
     select: tuple[str, ...] = ()
+    text: str = ""
     in_turn: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -76,6 +78,8 @@ class ObjectQuery:
             raise CallerError(f"objects: limit {self.limit} must be above 0")
         if self.order and self.limit is None:
             raise CallerError("objects: an order needs a limit")
+        if self.text and self.select:
+            raise CallerError("objects: a text is searched for in all values, so none can be selected")
 
     @property
     def class_name(self) -> tuple[str | None, str | None]:
@@ -123,11 +127,12 @@ class QueryArguments(FilterArguments, total=False):
 
 
 class ListArguments(TypedDict, total=False):
-    """Keyword arguments that say how much is wanted of the objects, see `Client.objects`."""
+    """Keyword arguments that say which and how much is wanted of the objects, see `Client.objects`."""
 
     limit: int | None
     order: Sequence[OrderKey]
     select: Sequence[str]
+    text: str
     in_turn: bool
 
 
