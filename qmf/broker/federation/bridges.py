@@ -9,22 +9,21 @@ import attrs
 from qmf.broker.federation.incoming import IncomingBrokerLink
 from qmf.broker.federation.outgoing import OutgoingBrokerLink
 from qmf.broker.federation.peer_connector import LinkServices
+from qmf.broker.federation.peer_links import BrokerLink
 from qmf.broker.federation.route_definitions import BridgeDefinition
 from qmf.broker.federation.route_links import RouteLink
 from qmf.broker.nodes.peer_routes import RouteEnds
 
-KIND = "bridge"
 
-
-class PullBridge(IncomingBrokerLink):
-    """A route from another broker to this one; a `PeerBridge` for observers.
+class BridgeLink(BrokerLink):
+    """What routes of both directions have in common; a `PeerBridge` for observers.
 
     Attributes:
         bridge: what was asked for.
         link: that it belongs to.
     """
 
-    kind = KIND
+    kind = "bridge"
 
     def __init__(self, bridge: BridgeDefinition, link: RouteLink, services: LinkServices) -> None:
         """Make a route, which connects after `start`.
@@ -48,28 +47,13 @@ class PullBridge(IncomingBrokerLink):
         """See `PeerRoute`."""
         return attrs.evolve(super().ends, link=self.link.name, dynamic=self.bridge.dynamic)
 
+
+class PullBridge(BridgeLink, IncomingBrokerLink):
+    """A route from another broker to this one."""
+
     def on_bindings_changed(self) -> None:
         """Other keys are bound at its exchange at this broker; only dynamic routes need to know."""
 
 
-class PushBridge(OutgoingBrokerLink):
-    """A route from this broker to another one; a `PeerBridge` for observers. Attributes as of `PullBridge`."""
-
-    kind = KIND
-
-    def __init__(self, bridge: BridgeDefinition, link: RouteLink, services: LinkServices) -> None:
-        """Make a route; arguments as of `PullBridge`."""
-        super().__init__(bridge.transfer, link.domain, services, f"route {bridge.name} of link {link.name}")
-        self.bridge = bridge
-        self.link = link
-        self.bridge_name = bridge.name
-
-    @property
-    def fields(self) -> Mapping[str, object]:
-        """See `PeerBridge`."""
-        return self.bridge.fields
-
-    @property
-    def ends(self) -> RouteEnds:
-        """See `PeerRoute`."""
-        return attrs.evolve(super().ends, link=self.link.name, dynamic=self.bridge.dynamic)
+class PushBridge(BridgeLink, OutgoingBrokerLink):
+    """A route from this broker to another one."""

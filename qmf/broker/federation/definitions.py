@@ -131,7 +131,7 @@ class LinkDefinition:
 
     @property
     def fields(self) -> dict[str, object]:
-        """What the store keeps of it: `read_stored_link` reads it."""
+        """What the store keeps of it: `read_link` reads it."""
         return stored_fields(self.properties, self.principal, self.container)
 
 
@@ -179,35 +179,6 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
     )
 
 
-def read_link(
-    direction: LinkDirection, name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
-) -> LinkDefinition:
-    """A new link from its properties.
-
-    Args:
-        direction: of its messages.
-        name: of the link.
-        properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, ``max_hops``,
-            ``reliability``, ``peer_type``, ``by_address``, ``dead_letters``, and those of a queue, which begin with
-            ``qpid.``.
-        principal: who creates it.
-        strict: refuse other properties.
-
-    Raises:
-        ForwardingError: a property is missing or wrong.
-    """
-    return _read_link(direction, name, properties, principal, f"qmf-link-{uuid.uuid4()}", strict=strict)
-
-
-def read_stored_link(direction: LinkDirection, name: str, fields: Mapping[str, object]) -> LinkDefinition:
-    """A link as the store has it (`LinkDefinition.fields`).
-
-    Raises:
-        ForwardingError: a field is missing or wrong.
-    """
-    return _read_link(direction, name, *split_link_fields(fields), strict=False)
-
-
 def stored_fields(properties: Mapping[str, object], principal: Principal, container: str) -> dict[str, object]:
     """What the store keeps of a link, a bridge or a relay: `split_link_fields` reads it."""
     return {**properties, **principal.fields, _CONTAINER: container}
@@ -219,15 +190,35 @@ def split_link_fields(fields: Mapping[str, object]) -> tuple[dict[str, object], 
     return properties, principal, str(properties.pop(_CONTAINER, ""))
 
 
-def _read_link(
+def new_container() -> str:
+    """A container id for a link."""
+    return f"qmf-link-{uuid.uuid4()}"
+
+
+def read_link(
     direction: LinkDirection,
     name: str,
     properties: Mapping[str, object],
     principal: Principal,
-    container: str,
+    container: str | None = None,
     *,
-    strict: bool,
+    strict: bool = False,
 ) -> LinkDefinition:
+    """A link from its properties, or from what the store has of it (`split_link_fields`).
+
+    Args:
+        direction: of its messages.
+        name: of the link.
+        properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, ``max_hops``,
+            ``reliability``, ``peer_type``, ``by_address``, ``dead_letters``, and those of a queue, which begin with
+            ``qpid.``.
+        principal: who creates it.
+        container: container id under which the other broker knows it; None for a new one.
+        strict: refuse other properties.
+
+    Raises:
+        ForwardingError: a property is missing or wrong.
+    """
     own = {key: value for key, value in properties.items() if not key.startswith(_QUEUE_ARGUMENTS)}
     queue = {key: value for key, value in properties.items() if key not in own}
     arguments = Arguments(own)
@@ -256,7 +247,7 @@ def _read_link(
         queue,
         MAX_HOPS if max_hops is None else max_hops,
         creator,
-        container,
+        new_container() if container is None else container,
         plain_values(properties),
         exactly_once,
         peer_type,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from qmf.broker.federation.definitions import LinkDefinition, read_link, read_stored_link
+from qmf.broker.federation.definitions import LinkDefinition, read_link, split_link_fields
 from qmf.broker.federation.domains import BrokerDomains
 from qmf.broker.federation.incoming import IncomingBrokerLink
 from qmf.broker.federation.outgoing import OutgoingBrokerLink
@@ -54,7 +54,7 @@ class DirectedLinks(PeerConnectors[BrokerLink]):
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
         """See `Forwarders`."""
-        link = self._make(read_stored_link(self._direction, name, fields))
+        link = self._make(read_link(self._direction, name, *split_link_fields(fields)))
         check_restored(link)
         self._keep(link)
 

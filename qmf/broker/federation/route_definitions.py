@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 
 import attrs
@@ -11,11 +10,11 @@ from qmf.broker.federation.definitions import (
     MAX_HOPS,
     Domain,
     LinkDefinition,
+    new_container,
     plain_values,
     read_login,
     read_reliability,
     refuse_unknown,
-    split_link_fields,
     stored_fields,
 )
 from qmf.broker.federation.peer_credentials import CredentialsUnusable, read_credentials
@@ -55,7 +54,7 @@ class RouteLinkDefinition:
 
     @property
     def fields(self) -> dict[str, object]:
-        """What the store keeps of it: `read_stored_route_link` reads it."""
+        """What the store keeps of it: `read_route_link` reads it."""
         return stored_fields(self.properties, self.principal, self.container)
 
 
@@ -100,7 +99,7 @@ class BridgeDefinition:
 
     @property
     def fields(self) -> dict[str, object]:
-        """What the store keeps of it: `read_stored_bridge` reads it."""
+        """What the store keeps of it: `read_bridge` reads it."""
         return stored_fields(self.properties, self.principal, self.container)
 
     @property
@@ -130,65 +129,26 @@ class BridgeDefinition:
 
 
 def read_route_link(
-    name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
+    name: str,
+    properties: Mapping[str, object],
+    principal: Principal,
+    container: str | None = None,
+    *,
+    strict: bool = False,
 ) -> RouteLinkDefinition:
-    """A new link from its properties, which have qpidd's names.
+    """A link from its properties, which have qpidd's names, or from what the store has of it (`split_link_fields`).
 
     Args:
         name: of the link.
         properties: ``host``, ``port``, ``transport``, ``durable``, ``authMechanism``, ``username``, ``password``;
             of this broker's own ``alternates``, ``ssl_trustfile``, ``ssl_certfile``, ``ssl_keyfile``, ``token_file``.
         principal: who creates it.
+        container: container id under which the other broker knows it; None for a new one.
         strict: refuse other properties.
 
     Raises:
         ForwardingError: a property is missing or wrong.
     """
-    return _read_route_link(name, properties, principal, _new_container(), strict=strict)
-
-
-def read_stored_route_link(name: str, fields: Mapping[str, object]) -> RouteLinkDefinition:
-    """A link as the store has it (`RouteLinkDefinition.fields`).
-
-    Raises:
-        ForwardingError: a field is missing or wrong.
-    """
-    properties, principal, container = split_link_fields(fields)
-    return _read_route_link(name, properties, principal, container, strict=False)
-
-
-def read_bridge(
-    name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
-) -> BridgeDefinition:
-    """A new bridge from its properties, with qpidd's names; ``max_hops`` and ``reliability`` are this broker's.
-
-    Args:
-        name: of the bridge.
-        properties: ``link``, ``src``, ``dest``, ``key``, ``tag``, ``excludes``, ``srcIsQueue``, ``srcIsLocal``,
-            ``dynamic``, ``sync``, ``credit``, ``durable``, ``queue``, ``max_hops``,
-            ``reliability``.
-        principal: who creates it.
-        strict: refuse other properties.
-
-    Raises:
-        ForwardingError: a property is missing or wrong.
-    """
-    return _read_bridge(name, properties, principal, _new_container(), strict=strict)
-
-
-def read_stored_bridge(name: str, fields: Mapping[str, object]) -> BridgeDefinition:
-    """A bridge as the store has it (`BridgeDefinition.fields`).
-
-    Raises:
-        ForwardingError: a field is missing or wrong.
-    """
-    properties, principal, container = split_link_fields(fields)
-    return _read_bridge(name, properties, principal, container, strict=False)
-
-
-def _read_route_link(
-    name: str, properties: Mapping[str, object], principal: Principal, container: str, *, strict: bool
-) -> RouteLinkDefinition:
     arguments = Arguments(properties)
     try:
         host, port = arguments.text("host"), arguments.number("port", _PORTS)
@@ -217,7 +177,8 @@ def _read_route_link(
         plain_values(properties),
         credentials,
     )
-    return RouteLinkDefinition(name, durable, domain, principal.lasting, container, plain_values(properties))
+    known = new_container() if container is None else container
+    return RouteLinkDefinition(name, durable, domain, principal.lasting, known, plain_values(properties))
 
 
 def _alternates(value: object, port: int, *, tls: bool) -> list[BusUrl]:
@@ -238,9 +199,30 @@ def _alternates(value: object, port: int, *, tls: bool) -> list[BusUrl]:
     return found
 
 
-def _read_bridge(
-    name: str, properties: Mapping[str, object], principal: Principal, container: str, *, strict: bool
+def read_bridge(
+    name: str,
+    properties: Mapping[str, object],
+    principal: Principal,
+    container: str | None = None,
+    *,
+    strict: bool = False,
 ) -> BridgeDefinition:
+    """A bridge from its properties, or from what the store has of it (`split_link_fields`).
+
+    The properties have qpidd's names; ``max_hops`` and ``reliability`` are this broker's.
+
+    Args:
+        name: of the bridge.
+        properties: ``link``, ``src``, ``dest``, ``key``, ``tag``, ``excludes``, ``srcIsQueue``, ``srcIsLocal``,
+            ``dynamic``, ``sync``, ``credit``, ``durable``, ``queue``, ``max_hops``,
+            ``reliability``.
+        principal: who creates it.
+        container: container id under which the other broker knows it; None for a new one.
+        strict: refuse other properties.
+
+    Raises:
+        ForwardingError: a property is missing or wrong.
+    """
     arguments = Arguments(properties)
     try:
         link, src, dest, key = (arguments.text(item) for item in ("link", "src", "dest", "key"))
@@ -276,7 +258,7 @@ def _read_bridge(
         MAX_HOPS if max_hops is None else max_hops,
         durable,
         principal.lasting,
-        container,
+        new_container() if container is None else container,
         plain_values(properties),
         exactly_once,
     )
@@ -299,7 +281,3 @@ def _check_bridge(src: str, dest: str, tag: str, queue: str, *, is_queue: bool, 
         raise ForwardingError("invalid parameter to method call: queue: only pulled exchanges have one")
     if {",", " "} & {*tag}:
         raise ForwardingError("invalid parameter to method call: tag: must not contain commas or blanks")
-
-
-def _new_container() -> str:
-    return f"qmf-link-{uuid.uuid4()}"

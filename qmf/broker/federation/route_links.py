@@ -9,8 +9,6 @@ from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.route_definitions import RouteLinkDefinition
 from qmf.bus.client.network_connection import NetworkConnection
 
-KIND = "link"
-
 
 class RouteLink(PeerConnector):
     """A link for routes; a `PeerLink` for observers.
@@ -19,7 +17,7 @@ class RouteLink(PeerConnector):
         definition: what was asked for.
     """
 
-    kind = KIND
+    kind = "link"
 
     def __init__(self, definition: RouteLinkDefinition, services: LinkServices) -> None:
         """Make a link, which connects after `start`.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from qmf.broker.federation.binding_watcher import BindingWatcher
-from qmf.broker.federation.bridges import PullBridge, PushBridge
+from qmf.broker.federation.bridges import BridgeLink, PullBridge, PushBridge
+from qmf.broker.federation.definitions import split_link_fields
 from qmf.broker.federation.peer_connector import LinkServices
 from qmf.broker.federation.peer_connectors import PeerConnectors, check_new, check_restored
 from qmf.broker.federation.route_definitions import (
@@ -13,15 +14,11 @@ from qmf.broker.federation.route_definitions import (
     BridgeDefinition,
     read_bridge,
     read_route_link,
-    read_stored_bridge,
-    read_stored_route_link,
 )
 from qmf.broker.federation.route_links import RouteLink
 from qmf.broker.nodes.observer import BrokerObservers
 from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.principal import Principal
-
-Bridge = PullBridge | PushBridge
 
 
 class BrokerRouteLinks(PeerConnectors[RouteLink]):
@@ -48,7 +45,7 @@ class BrokerRouteLinks(PeerConnectors[RouteLink]):
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
         """See `Forwarders`."""
-        self._keep(RouteLink(read_stored_route_link(name, fields), self._services))
+        self._keep(RouteLink(read_route_link(name, *split_link_fields(fields)), self._services))
 
     def _report_declared(self, item: RouteLink) -> None:
         self._registry.observer.on_link_declared(item)
@@ -57,7 +54,7 @@ class BrokerRouteLinks(PeerConnectors[RouteLink]):
         self._registry.observer.on_link_deleted(item)
 
 
-class BrokerBridges(PeerConnectors[Bridge]):
+class BrokerBridges(PeerConnectors[BridgeLink]):
     """The routes of a broker."""
 
     def __init__(self, services: LinkServices, is_taken: Callable[[str], bool], links: BrokerRouteLinks) -> None:
@@ -85,11 +82,11 @@ class BrokerBridges(PeerConnectors[Bridge]):
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
         """See `Forwarders`."""
-        bridge = self._make(read_stored_bridge(name, fields))
+        bridge = self._make(read_bridge(name, *split_link_fields(fields)))
         check_restored(bridge)
         self._keep(bridge)
 
-    def _make(self, definition: BridgeDefinition) -> Bridge:
+    def _make(self, definition: BridgeDefinition) -> BridgeLink:
         if not self._links.has(definition.link):
             raise ForwardingError(f"invalid parameter to method call: link: there is no link {definition.link!r}")
         link = self._links.find(definition.link)
@@ -102,13 +99,13 @@ class BrokerBridges(PeerConnectors[Bridge]):
             return BoundBridge(definition, link, self._services)
         return PullBridge(definition, link, self._services)
 
-    def _report_declared(self, item: Bridge) -> None:
+    def _report_declared(self, item: BridgeLink) -> None:
         if isinstance(item, PullBridge) and item.bridge.dynamic:
             self._watch(item)
         self._registry.observer.on_bridge_declared(item)
         self._registry.observer.on_route_declared(item)
 
-    def _report_deleted(self, item: Bridge) -> None:
+    def _report_deleted(self, item: BridgeLink) -> None:
         self._registry.observer.on_route_deleted(item)
         self._registry.observer.on_bridge_deleted(item)
         if self._watcher is not None and isinstance(item, PullBridge):

@@ -12,7 +12,6 @@ from qmf.broker.federation.definitions import (
     LinkDefinition,
     plain_values,
     refuse_unknown,
-    split_link_fields,
     stored_fields,
 )
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
@@ -81,7 +80,7 @@ class RelayDefinition:
 
     @property
     def fields(self) -> dict[str, object]:
-        """What the store keeps of it: `read_stored_relay` reads it."""
+        """What the store keeps of it: `read_relay` reads it."""
         return stored_fields(self.properties, self.principal, self.container)
 
     @property
@@ -106,35 +105,26 @@ class RelayDefinition:
 
 
 def read_relay(
-    name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
+    name: str,
+    properties: Mapping[str, object],
+    principal: Principal,
+    container: str | None = None,
+    *,
+    strict: bool = False,
 ) -> RelayDefinition:
-    """A new relay from its properties.
+    """A relay from its properties, or from what the store has of it (`split_link_fields`).
 
     Args:
         name: the domain in addresses.
         properties: ``domain``, ``srv``, ``username``, ``password``, ``sasl_mechanisms``, ``durable``, ``timeout``,
             ``retries``, ``dead_letters``, ``full_address``, and those of a queue, which begin with ``qpid.``.
         principal: who creates it.
+        container: container id under which the other broker knows it; None for a new one.
         strict: refuse other properties.
 
     Raises:
         ForwardingError: a property is wrong.
     """
-    return _read(name, properties, principal, f"qmf-relay-{uuid.uuid4()}", strict=strict)
-
-
-def read_stored_relay(name: str, fields: Mapping[str, object]) -> RelayDefinition:
-    """A relay as the store has it (`RelayDefinition.fields`).
-
-    Raises:
-        ForwardingError: a field is wrong.
-    """
-    return _read(name, *split_link_fields(fields), strict=False)
-
-
-def _read(
-    name: str, properties: Mapping[str, object], principal: Principal, container: str, *, strict: bool
-) -> RelayDefinition:
     own = {key: value for key, value in properties.items() if not key.startswith(_QUEUE_ARGUMENTS)}
     queue = {key: value for key, value in properties.items() if key not in own}
     arguments = Arguments(own)
@@ -161,7 +151,7 @@ def _read(
         full,
         queue,
         creator,
-        container,
+        f"qmf-relay-{uuid.uuid4()}" if container is None else container,
         plain_values(properties),
     )
 

@@ -9,7 +9,7 @@ from functools import partial
 import attrs
 
 from qmf._background_tasks import BackgroundTasks
-from qmf.broker.federation.definitions import Domain
+from qmf.broker.federation.definitions import Domain, split_link_fields
 from qmf.broker.federation.federation import BrokerFederation
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.exchanges import Exchange
@@ -25,7 +25,7 @@ from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.broker.relay.dead_letters import DeadLetters, address_of
 from qmf.broker.relay.deadlines import Deadlines
-from qmf.broker.relay.definitions import RelayDefinition, read_relay, read_stored_relay
+from qmf.broker.relay.definitions import RelayDefinition, read_relay
 from qmf.broker.relay.options import RelayOptions, UnknownDomains
 from qmf.broker.relay.relay import Relay
 from qmf.broker.relay.srv import SrvLookup, may_look_up
@@ -107,7 +107,7 @@ class BrokerRelays(Relays[Relay]):
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
         """See `Forwarders`."""
-        definition = read_stored_relay(name, fields)
+        definition = read_relay(name, *split_link_fields(fields))
         try:
             relay = self._make(definition)
         except (ForwardingError, OperationRefused) as error:

@@ -7,8 +7,8 @@ from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.broker.federation.bound_bridges import BoundBridge
+from qmf.broker.federation.bridges import BridgeLink
 from qmf.broker.federation.link_status import PeerLinkState
-from qmf.broker.federation.routes import Bridge
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import read_node_declaration
@@ -41,11 +41,11 @@ class RoutedBroker(FederatedBroker):
         """Create a dynamic route from another broker's exchange to that of the same name."""
         return self.route(other, exchange, exchange, "", dynamic=True, **properties)
 
-    def bridge(self, name: str) -> Bridge:
+    def bridge(self, name: str) -> BridgeLink:
         """A route."""
         return next(item for item in self.federation.bridges if item.name == name)
 
-    async def up(self, name: str) -> Bridge:
+    async def up(self, name: str) -> BridgeLink:
         """A route, as soon as it is up."""
         bridge = self.bridge(name)
         up = PeerLinkState.OPERATIONAL

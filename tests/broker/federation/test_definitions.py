@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from qmf.broker.federation.definitions import read_domain, read_link, read_stored_link
+from qmf.broker.federation.definitions import read_domain, read_link, split_link_fields
 from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.peers import LinkDirection
 from qmf.broker.operations.principal import BROKER, Principal
@@ -84,11 +84,11 @@ def test_the_node_of_this_broker() -> None:
 def test_the_store_keeps_all_of_a_link() -> None:
     properties = {**LINK, "durable": True, "key": "a.#", "selector": "n = 1", "max_hops": "7", "qpid.max_count": 5}
     made = read_link(OUT, "link", properties, Principal("ann", "127.0.0.1:5", "AMQP 1.0"))
-    found = read_stored_link(OUT, "link", made.fields)
+    found = read_link(OUT, "link", *split_link_fields(made.fields))
     for name in ("name", "direction", "domain", "source", "target", "durable", "key", "selector", "queue", "max_hops"):
         assert getattr(found, name) == getattr(made, name), name
     assert (found.principal, found.container, found.properties) == (made.principal, made.container, made.properties)
-    assert (made.max_hops, read_stored_link(OUT, "link", LINK).max_hops) == (7, 32)
+    assert (made.max_hops, read_link(OUT, "link", *split_link_fields(LINK)).max_hops) == (7, 32)
     assert made.container != read_link(OUT, "link", properties, BROKER).container
 
 
