@@ -7,6 +7,7 @@ import logging
 import socket
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -29,6 +30,7 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER
 from qmf.broker.options import BrokerArguments, BrokerOptions
 from qmf.broker.protocols.amqp.protocol import AmqpProtocol
+from qmf.broker.protocols.services import ConnectionServices
 from qmf.broker.queue_links.links import BrokerQueueLinks
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.shared_ports import (
@@ -48,7 +50,6 @@ from qmf.users.users import Users
 if TYPE_CHECKING:
     from qmf.broker.management.agent import ManagementAgent
     from qmf.broker.protocols.mqtt.protocol import MqttProtocol
-    from qmf.broker.protocols.stomp.protocol import StompProtocol
     from qmf.broker.relay.relays import BrokerRelays
     from qmf.broker.store.persistence import Persistence
 
@@ -101,6 +102,8 @@ class Broker(AsyncClosable):
         stomp_port = arguments.stomp.port
         self._stomp_listener = None if stomp_port is None else further_listener(arguments, stomp_port)
         self._ws_listener = None if arguments.ws_port is None else further_listener(arguments, arguments.ws_port)
+        further = (self._tls_listener, *self._mqtt_listeners, self._stomp_listener, self._ws_listener)
+        self._listeners = [self._listener, *filter(None, further)]
         self._logins = Logins(
             arguments.users,
             arguments.tokens,
@@ -223,20 +226,15 @@ class Broker(AsyncClosable):
         if self._persistence is not None:
             await self._restore_forwarders(self._persistence, self._forwarding)
         self._sessions = ClientSessions(operations, options.connection_limits)
+        services = ConnectionServices(
+            operations, self._sessions, self._logins, options.open_timeout, options.server_certificate
+        )
         self._registry.on_deleted = self._on_node_deleted
         operations.on_policy_changed = self._on_policy_changed
-        self._amqp = AmqpProtocol(
-            operations,
-            self._sessions,
-            self._logins,
-            options.amqp,
-            container=self._container,
-            open_timeout=options.open_timeout,
-            certificate=options.server_certificate,
-        )
+        self._amqp = AmqpProtocol(services, options.amqp, self._container)
         self._expiry = loop.call_later(options.expiry_interval, self._expire)
         try:
-            await self._start_listening(operations, self._sessions, self._amqp)
+            await self._start_listening(services, self._amqp)
         except (ListenError, CallerError):
             await self._stop_listening()
             self._expiry.cancel()
@@ -253,50 +251,27 @@ class Broker(AsyncClosable):
         if self._relays is not None:
             self._relays.start()
 
-    async def _start_listening(self, operations: Operations, sessions: ClientSessions, amqp: AmqpProtocol) -> None:
+    async def _start_listening(self, services: ConnectionServices, amqp: AmqpProtocol) -> None:
+        options, stomp = self._options, None
         offers = [Offer(self._listener, AMQP, amqp.accept)]
         if self._tls_listener is not None:
             offers.append(Offer(self._tls_listener, AMQP, amqp.accept))
-        if self._options.mqtt.enabled:
-            mqtt = self._mqtt = self._make_mqtt(operations, sessions)
+        # Both are imported here, so that a broker without them does not load them.
+        if options.mqtt.enabled:
+            from qmf.broker.protocols.mqtt.protocol import MqttProtocol
+
+            mqtt = self._mqtt = MqttProtocol(services, options.mqtt)
             offers += [Offer(listener, MQTT, mqtt.accept) for listener in self._mqtt_listeners]
-        stomp = None
         if self._stomp_listener is not None:
-            stomp = self._make_stomp(operations, sessions)
-            offers.append(Offer(self._stomp_listener, STOMP, stomp.accept))
+            from qmf.broker.protocols.stomp.connection import StompConnection
+
+            stomp = partial(StompConnection, services, options.stomp)
+            offers.append(Offer(self._stomp_listener, STOMP, stomp))
         if self._ws_listener is not None:
             offers.append(Offer(self._ws_listener, WEBSOCKET, self._accept_websocket(amqp, stomp)))
-        await start_listeners(offers, self._options.ssl_context, self._options.open_timeout)
+        await start_listeners(offers, options.ssl_context, options.open_timeout)
 
-    def _make_mqtt(self, operations: Operations, sessions: ClientSessions) -> MqttProtocol:
-        # Imported here, so that a broker without MQTT does not load it.
-        from qmf.broker.protocols.mqtt.protocol import MqttProtocol
-
-        options = self._options
-        return MqttProtocol(
-            operations,
-            sessions,
-            self._logins,
-            options.mqtt,
-            open_timeout=options.open_timeout,
-            certificate=options.server_certificate,
-        )
-
-    def _make_stomp(self, operations: Operations, sessions: ClientSessions) -> StompProtocol:
-        # Imported here, so that a broker without STOMP does not load it.
-        from qmf.broker.protocols.stomp.protocol import StompProtocol
-
-        options = self._options
-        return StompProtocol(
-            operations,
-            sessions,
-            self._logins,
-            options.stomp,
-            open_timeout=options.open_timeout,
-            certificate=options.server_certificate,
-        )
-
-    def _accept_websocket(self, amqp: AmqpProtocol, stomp: StompProtocol | None) -> Accept:
+    def _accept_websocket(self, amqp: AmqpProtocol, stomp: Accept | None) -> Accept:
         from qmf.bus.websocket import STOMP_SUBPROTOCOLS, check_library, server_layer
 
         check_library()
@@ -304,7 +279,7 @@ class Broker(AsyncClosable):
         if self._mqtt is not None:
             accept["mqtt"] = self._mqtt.accept
         if stomp is not None:
-            accept |= dict.fromkeys(STOMP_SUBPROTOCOLS, stomp.accept)
+            accept |= dict.fromkeys(STOMP_SUBPROTOCOLS, stomp)
         return lambda: server_layer(accept, options.ws_origins, options.open_timeout)
 
     def _make_federation(self, operations: Operations) -> BrokerFederation:
@@ -347,9 +322,7 @@ class Broker(AsyncClosable):
         """
         if not self._listener.stop():
             return
-        for listener in filter(
-            None, (self._tls_listener, *self._mqtt_listeners, self._stomp_listener, self._ws_listener)
-        ):
+        for listener in self._listeners:
             listener.stop()
         if self._queue_links is not None:
             self._queue_links.close()
@@ -384,9 +357,7 @@ class Broker(AsyncClosable):
         return self
 
     async def _stop_listening(self) -> None:
-        for listener in filter(
-            None, (self._listener, self._tls_listener, *self._mqtt_listeners, self._stomp_listener, self._ws_listener)
-        ):
+        for listener in self._listeners:
             listener.stop()
             await listener.wait_closed()
 

@@ -11,13 +11,11 @@ from collections.abc import Callable
 from typing import cast
 
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.logins import Logins
 from qmf.broker.nodes.observed_clients import ClientSession
-from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.input import HeldInput, InputHold
 from qmf.broker.protocols.login import ClientLogin, LoginOwner, peer_address
 from qmf.broker.protocols.output import TurnOutput
-from qmf.broker.sessions import ClientSessions
+from qmf.broker.protocols.services import ConnectionServices
 from qmf.bus.channels import server_channel
 
 log = logging.getLogger("qmf.broker")
@@ -26,30 +24,14 @@ log = logging.getLogger("qmf.broker")
 class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
     """A connection that a client made; protocols add what is said on it."""
 
-    def __init__(
-        self,
-        operations: Operations,
-        clients: ClientSessions,
-        logins: Logins,
-        *,
-        open_timeout: float,
-        certificate: Callable[[], bytes] | None,
-    ) -> None:
-        """Make the connection for a socket that a listener has accepted.
-
-        Args:
-            operations, clients, logins: of the broker.
-            open_timeout: seconds that the client has for each step of its login.
-            certificate: returns the broker's certificate as DER; None if it is not known.
-        """
+    def __init__(self, services: ConnectionServices) -> None:
+        """Make the connection for a socket that a listener has accepted; `services` are those of the broker."""
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._operations = operations
-        self._registry = operations.registry
-        self._clients = clients
-        self._logins = logins
-        self._open_timeout = open_timeout
-        self._certificate = certificate
+        self._services = services
+        self._operations = services.operations
+        self._registry = services.operations.registry
+        self._clients = services.clients
         self._info = ClientInfo("unknown")
         self._transport: asyncio.Transport | None = None
         self._login: ClientLogin | None = None
@@ -111,9 +93,9 @@ class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._info = ClientInfo(peer_address(transport))
         self._clients.start(self)
-        channel = server_channel(transport, None if self._certificate is None else self._certificate())
-        self._login = ClientLogin(self._logins, self, channel, self._info.host)
-        self._start_timer("open", self._open_timeout, self._on_open_timeout)
+        channel = server_channel(transport, self._services.own_certificate())
+        self._login = ClientLogin(self._services.logins, self, channel, self._info.host)
+        self._start_timer("open", self._services.open_timeout, self._on_open_timeout)
 
     def pause_writing(self) -> None:
         """See asyncio: a client that does not read is not read from either."""
@@ -177,7 +159,7 @@ class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
     # Time
 
     def _on_open_timeout(self) -> None:
-        self._log_failure(f"no login within {self._open_timeout:g} s")
+        self._log_failure(f"no login within {self._services.open_timeout:g} s")
         self.abort()
 
     def _start_timer(self, name: str, seconds: float, callback: Callable[[], object]) -> None:

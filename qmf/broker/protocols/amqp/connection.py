@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 from qmf._marks import USER
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.amqp.client_links import ClientLinks
 from qmf.broker.protocols.amqp.conditions import CONDITIONS
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
 from qmf.broker.protocols.amqp.sasl import SaslServer
 from qmf.broker.protocols.amqp.sole_connections import SoleConnections
+from qmf.broker.protocols.services import ConnectionServices
 from qmf.broker.refusal import Reason
-from qmf.broker.sessions import ClientSessions
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
     AcceptedBatch,
@@ -58,39 +57,34 @@ class ServerConnection:
 
     def __init__(
         self,
+        services: ConnectionServices,
         settings: ConnectionSettings,
-        sasl: SaslServer,
-        operations: Operations,
-        sessions: ClientSessions,
         resumable: ResumableLinks,
         sole: SoleConnections,
         pending: PendingWrites,
         *,
-        open_timeout: float,
         max_links: int,
-        certificate: Callable[[], bytes] | None,
     ) -> None:
         """Make the connection for a socket that a listener has accepted.
 
         Args:
+            services: of the broker.
             settings: of our side.
-            sasl: authenticates the client.
-            operations, sessions, resumable, sole, pending: shared by the connections of the broker.
-            open_timeout: seconds that the client has for each step of its handshakes.
+            resumable, sole, pending: shared by the connections of the protocol.
             max_links: that the client may have.
-            certificate: returns the broker's certificate as DER; None if it is not known.
         """
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        logins, operations = services.logins, services.operations
+        #: Authenticates the client.
+        sasl = self._sasl = SaslServer(logins.authenticator, logins.check_elsewhere, logins.failures)
         engine = self._engine = Engine(settings, sasl)
         engine.admit = self._admit
         self.transport = AmqpTransport(engine, self, throttle=True, pending=pending)
         sasl.on_checked = self._on_checked
-        self._sasl = sasl
-        self._certificate = certificate
+        self._services = services
         self._registry = operations.registry
-        self._links = ClientLinks(self, self.transport, operations, sessions, resumable, max_links=max_links)
-        self._open_timeout = open_timeout
-        self._sessions = sessions
+        self._links = ClientLinks(self, self.transport, operations, services.clients, resumable, max_links=max_links)
+        self._sessions = services.clients
         self._sole = sole
         #: What is known of the client: first its address, after its open the rest.
         self._info = ClientInfo("unknown")
@@ -146,7 +140,7 @@ class ServerConnection:
         self._sessions.start(self)
         self._info = ClientInfo(self.transport.peer_address)
         self._sasl.host = self._info.host
-        self._sasl.channel = self.transport.server_channel(None if self._certificate is None else self._certificate())
+        self._sasl.channel = self.transport.server_channel(self._services.own_certificate())
         self._start_timer()
 
     def on_writable(self) -> None:
@@ -273,7 +267,7 @@ class ServerConnection:
 
     def _start_timer(self) -> None:
         self._stage = self._handled
-        self._timer = asyncio.get_running_loop().call_later(self._open_timeout, self._on_open_timeout)
+        self._timer = asyncio.get_running_loop().call_later(self._services.open_timeout, self._on_open_timeout)
 
     @property
     def _handled(self) -> int:
@@ -287,7 +281,7 @@ class ServerConnection:
             # is dropped begins again, behind them.
             self._start_timer()
             return
-        self._log_failure(f"no AMQP open within {self._open_timeout:g} s of its last step")
+        self._log_failure(f"no AMQP open within {self._services.open_timeout:g} s of its last step")
         self.transport.abort()
 
     def _stop_timer(self) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from qmf._version import __version__
-from qmf.broker.logins import Logins
-from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.amqp.connection import ServerConnection
 from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
-from qmf.broker.protocols.amqp.sasl import SaslServer
 from qmf.broker.protocols.amqp.sole_connections import SOLE_CONNECTION, SoleConnections
-from qmf.broker.sessions import ClientSessions
+from qmf.broker.protocols.services import ConnectionServices
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.transport import PendingWrites
@@ -22,31 +18,15 @@ from qmf.bus.transport import PendingWrites
 class AmqpProtocol:
     """AMQP 1.0 for the clients of one broker."""
 
-    def __init__(
-        self,
-        operations: Operations,
-        sessions: ClientSessions,
-        logins: Logins,
-        options: AmqpOptions,
-        *,
-        container: str,
-        open_timeout: float,
-        certificate: Callable[[], bytes] | None,
-    ) -> None:
+    def __init__(self, services: ConnectionServices, options: AmqpOptions, container: str) -> None:
         """Connections have what the protocol keeps for all of them.
 
         Args:
-            operations, sessions, logins: of the broker.
+            services: of the broker.
             options: see there.
             container: container id of the broker.
-            open_timeout: seconds that a client has for each step of its handshakes.
-            certificate: returns the broker's certificate as DER; None if it is not known.
         """
-        self._operations = operations
-        self._certificate = certificate
-        self._sessions = sessions
-        self._logins = logins
-        self._open_timeout = open_timeout
+        self._services = services
         self._max_links = options.max_links
         self._settings = ConnectionSettings(
             container=container,
@@ -58,23 +38,14 @@ class AmqpProtocol:
             capabilities=("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS", SOLE_CONNECTION, LINK_RESUMPTION),
             properties={"product": "qmf-broker", "version": __version__},
         )
-        self._resumable = ResumableLinks(operations)
+        self._resumable = ResumableLinks(services.operations)
         self._sole = SoleConnections()
         self._pending = PendingWrites()
 
     def accept(self) -> asyncio.BaseProtocol:
         """What takes the bytes of a new connection; it is a `ClientSession` once it is connected."""
         return ServerConnection(
-            self._settings,
-            SaslServer(self._logins.authenticator, self._logins.check_elsewhere, self._logins.failures),
-            self._operations,
-            self._sessions,
-            self._resumable,
-            self._sole,
-            self._pending,
-            open_timeout=self._open_timeout,
-            max_links=self._max_links,
-            certificate=self._certificate,
+            self._services, self._settings, self._resumable, self._sole, self._pending, max_links=self._max_links
         ).transport
 
     def close(self) -> None:

@@ -8,12 +8,10 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.logins import Logins
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
-from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.client_connection import ClientConnection
@@ -30,8 +28,8 @@ from qmf.broker.protocols.mqtt.machine import ConnectionMachine
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.mqtt.reasons import LOGIN_CODES, REASONS
 from qmf.broker.protocols.mqtt.sessions import MqttSessions, SessionInUse
+from qmf.broker.protocols.services import ConnectionServices
 from qmf.broker.refusal import Reason
-from qmf.broker.sessions import ClientSessions
 from qmf.sasl.results import Authenticated
 
 log = logging.getLogger("qmf.broker")
@@ -46,25 +44,19 @@ class MqttConnection(ClientConnection):
 
     def __init__(
         self,
+        services: ConnectionServices,
         options: MqttOptions,
-        operations: Operations,
-        clients: ClientSessions,
         sessions: MqttSessions,
-        logins: Logins,
-        *,
-        open_timeout: float,
-        certificate: Callable[[], bytes] | None,
         shutting_down: Callable[[], bool],
     ) -> None:
         """Make the connection for a socket that a listener has accepted.
 
         Args:
+            services, sessions: of the broker.
             options: see there.
-            operations, clients, sessions, logins: of the broker.
-            open_timeout, certificate: see `ClientConnection`.
             shutting_down: says whether the broker ends.
         """
-        super().__init__(operations, clients, logins, open_timeout=open_timeout, certificate=certificate)
+        super().__init__(services)
         self.machine = ConnectionMachine(options)
         self._options = options
         self._sessions = sessions

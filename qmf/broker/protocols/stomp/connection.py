@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 from qmf._version import __version__
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.logins import Logins
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.client_connection import ClientConnection
 from qmf.broker.protocols.input import InputHold
 from qmf.broker.protocols.login import LoginRefusal
+from qmf.broker.protocols.services import ConnectionServices
 from qmf.broker.protocols.stomp.client import CommandFailed, StompClient
 from qmf.broker.protocols.stomp.frames import MAX_HEAD, Frame, FrameError, FrameReader, StompVersion, encode_frame
 from qmf.broker.protocols.stomp.options import StompOptions
 from qmf.broker.refusal import Reason
-from qmf.broker.sessions import ClientSessions
 from qmf.sasl.results import Authenticated
 
 log = logging.getLogger("qmf.broker")
@@ -37,24 +35,14 @@ class StompConnection(ClientConnection):
         version: that both ends have agreed on.
     """
 
-    def __init__(
-        self,
-        options: StompOptions,
-        operations: Operations,
-        clients: ClientSessions,
-        logins: Logins,
-        *,
-        open_timeout: float,
-        certificate: Callable[[], bytes] | None,
-    ) -> None:
+    def __init__(self, services: ConnectionServices, options: StompOptions) -> None:
         """Make the connection for a socket that a listener has accepted.
 
         Args:
+            services: of the broker.
             options: see there.
-            operations, clients, logins: of the broker.
-            open_timeout, certificate: see `ClientConnection`.
         """
-        super().__init__(operations, clients, logins, open_timeout=open_timeout, certificate=certificate)
+        super().__init__(services)
         self.version = StompVersion.V1_2
         self._options = options
         self._reader = FrameReader(MAX_HEAD)  # until somebody has logged in

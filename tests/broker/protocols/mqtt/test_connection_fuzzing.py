@@ -21,6 +21,7 @@ from qmf.broker.protocols.mqtt.codec.values import PacketType, Version
 from qmf.broker.protocols.mqtt.codec.writing import encode_packet
 from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.protocols.mqtt.protocol import MqttProtocol
+from qmf.broker.protocols.services import ConnectionServices
 from qmf.broker.sessions import ClientSessions
 
 #: What clients do with their sessions: few topics and packet ids, so that they meet.
@@ -96,7 +97,7 @@ async def converse(count: int) -> None:
     registry = NodeRegistry(clock=loop.time, call_later=loop.call_later, limits=QueueLimits(100, 100_000))
     operations = Operations(registry)
     clients, logins = ClientSessions(operations, ConnectionLimits()), Logins(None, None)
-    protocol = MqttProtocol(operations, clients, logins, MqttOptions(), open_timeout=10, certificate=None)
+    protocol = MqttProtocol(ConnectionServices(operations, clients, logins, 10, None), MqttOptions())
     for number, data in enumerate(conversations(count)):
         connection, transport = protocol.accept(), SilentTransport()
         assert isinstance(connection, asyncio.Protocol)
