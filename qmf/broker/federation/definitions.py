@@ -28,7 +28,7 @@ _RELIABILITIES = {"at-least-once": False, "exactly-once": True}
 #: What a link may say of the node at the other broker.
 _PEER_TYPES = ("", "queue", "topic")
 
-#: Beginning of the properties that are arguments of the queue that an outgoing link has at an exchange.
+#: Beginning of the properties that are arguments of a queue: that of a relay, or of an outgoing link at an exchange.
 _QUEUE_ARGUMENTS = "qpid."
 
 #: What qpidd's URLs have before the host, and whether it stands for TLS.
@@ -190,6 +190,12 @@ def split_link_fields(fields: Mapping[str, object]) -> tuple[dict[str, object], 
     return properties, principal, str(properties.pop(_CONTAINER, ""))
 
 
+def split_queue_arguments(properties: Mapping[str, object]) -> tuple[Arguments, dict[str, object]]:
+    """Properties of a link or a relay, and the arguments of its queue, which begin with ``qpid.``."""
+    own = {key: value for key, value in properties.items() if not key.startswith(_QUEUE_ARGUMENTS)}
+    return Arguments(own), {key: value for key, value in properties.items() if key not in own}
+
+
 def new_container() -> str:
     """A container id for a link."""
     return f"qmf-link-{uuid.uuid4()}"
@@ -219,9 +225,7 @@ def read_link(
     Raises:
         ForwardingError: a property is missing or wrong.
     """
-    own = {key: value for key, value in properties.items() if not key.startswith(_QUEUE_ARGUMENTS)}
-    queue = {key: value for key, value in properties.items() if key not in own}
-    arguments = Arguments(own)
+    arguments, queue = split_queue_arguments(properties)
     try:
         domain, source, target = (arguments.text(key) for key in ("domain", "source", "target"))
         durable, key, selector = arguments.boolean("durable"), arguments.text("key"), arguments.text("selector")
@@ -234,7 +238,6 @@ def read_link(
     if not domain:
         raise ForwardingError("Domain must be specified")
     refuse_unknown(arguments, strict=strict)
-    creator = principal.lasting
     definition = LinkDefinition(
         name,
         direction,
@@ -246,7 +249,7 @@ def read_link(
         selector,
         queue,
         MAX_HOPS if max_hops is None else max_hops,
-        creator,
+        principal.lasting,
         new_container() if container is None else container,
         plain_values(properties),
         exactly_once,

@@ -214,8 +214,7 @@ def read_bridge(
     Args:
         name: of the bridge.
         properties: ``link``, ``src``, ``dest``, ``key``, ``tag``, ``excludes``, ``srcIsQueue``, ``srcIsLocal``,
-            ``dynamic``, ``sync``, ``credit``, ``durable``, ``queue``, ``max_hops``,
-            ``reliability``.
+            ``dynamic``, ``sync``, ``credit``, ``durable``, ``queue``, ``max_hops``, ``reliability``.
         principal: who creates it.
         container: container id under which the other broker knows it; None for a new one.
         strict: refuse other properties.
@@ -227,21 +226,13 @@ def read_bridge(
     try:
         link, src, dest, key = (arguments.text(item) for item in ("link", "src", "dest", "key"))
         tag, excludes, queue = (arguments.text(item) for item in ("tag", "excludes", "queue"))
-        flags = [arguments.boolean(item) for item in ("srcIsQueue", "srcIsLocal", "dynamic", "durable")]
+        is_queue, is_local, dynamic = (arguments.boolean(item) for item in ("srcIsQueue", "srcIsLocal", "dynamic"))
         sync, credit = arguments.number("sync", _MOST_SYNC) or 0, arguments.number("credit", UNLIMITED)
-        max_hops = arguments.number("max_hops")
-        exactly_once = read_reliability(arguments, durable=flags[3])
+        durable, max_hops = arguments.boolean("durable"), arguments.number("max_hops")
+        exactly_once = read_reliability(arguments, durable=durable)
     except NodeArgumentError as error:
         raise ForwardingError(f"invalid parameter to method call: {error}") from error
-    is_queue, is_local, dynamic, durable = flags
-    credit = UNLIMITED if credit is None else credit
-    _check_bridge(src, dest, tag, queue, is_queue=is_queue, is_local=is_local, dynamic=dynamic)
-    if credit and sync > credit:
-        raise ForwardingError("The credit value must be greater than configured sync (ack) interval.")
-    if max_hops == 0:
-        raise ForwardingError("invalid parameter to method call: max_hops: must be 1 or more, not 0")
-    refuse_unknown(arguments, strict=strict)
-    return BridgeDefinition(
+    bridge = BridgeDefinition(
         name,
         link,
         src,
@@ -253,7 +244,7 @@ def read_bridge(
         tag,
         excludes,
         sync,
-        credit,
+        UNLIMITED if credit is None else credit,
         queue,
         MAX_HOPS if max_hops is None else max_hops,
         durable,
@@ -262,22 +253,29 @@ def read_bridge(
         plain_values(properties),
         exactly_once,
     )
+    _check_bridge(bridge)
+    refuse_unknown(arguments, strict=strict)
+    return bridge
 
 
-def _check_bridge(src: str, dest: str, tag: str, queue: str, *, is_queue: bool, is_local: bool, dynamic: bool) -> None:
+def _check_bridge(bridge: BridgeDefinition) -> None:
     """See whether properties of a bridge go together.
 
     Raises:
         ForwardingError: they don't.
     """
-    for what, address in (("src", src), ("dest", dest)):
+    for what, address in (("src", bridge.src), ("dest", bridge.dest)):
         if not address:
             raise ForwardingError(f"invalid parameter to method call: {what}: is missing")
-    if dynamic and is_local:
+    if bridge.dynamic and bridge.src_is_local:
         raise ForwardingError("Dynamic routing not supported for push routes")
-    if dynamic and is_queue:
+    if bridge.dynamic and bridge.src_is_queue:
         raise ForwardingError("invalid parameter to method call: dynamic: the source must be an exchange")
-    if queue and (is_local or is_queue):
+    if bridge.queue and (bridge.src_is_local or bridge.src_is_queue):
         raise ForwardingError("invalid parameter to method call: queue: only pulled exchanges have one")
-    if {",", " "} & {*tag}:
+    if {",", " "} & {*bridge.tag}:
         raise ForwardingError("invalid parameter to method call: tag: must not contain commas or blanks")
+    if bridge.credit and bridge.sync > bridge.credit:
+        raise ForwardingError("The credit value must be greater than configured sync (ack) interval.")
+    if bridge.max_hops == 0:
+        raise ForwardingError("invalid parameter to method call: max_hops: must be 1 or more, not 0")

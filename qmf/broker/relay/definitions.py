@@ -12,9 +12,10 @@ from qmf.broker.federation.definitions import (
     LinkDefinition,
     plain_values,
     refuse_unknown,
+    split_queue_arguments,
     stored_fields,
 )
-from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
+from qmf.broker.nodes.arguments import NodeArgumentError
 from qmf.broker.nodes.relay_addresses import AT, DEAD_LETTERS, normal_domain
 from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.peers import LinkDirection
@@ -23,8 +24,6 @@ from qmf.broker.operations.principal import Principal
 #: Times that the other broker may refuse a message for now, unless the relay says otherwise.
 RETRIES = 60
 
-#: Beginning of the properties that are arguments of the transmission queue.
-_QUEUE_ARGUMENTS = "qpid."
 #: Properties of a domain that is looked up in the DNS.
 _LOGIN = ("username", "password", "sasl_mechanisms")
 
@@ -125,9 +124,7 @@ def read_relay(
     Raises:
         ForwardingError: a property is wrong.
     """
-    own = {key: value for key, value in properties.items() if not key.startswith(_QUEUE_ARGUMENTS)}
-    queue = {key: value for key, value in properties.items() if key not in own}
-    arguments = Arguments(own)
+    arguments, queue = split_queue_arguments(properties)
     try:
         domain, dead_letters = arguments.text("domain"), arguments.text("dead_letters") or DEAD_LETTERS
         srv, durable, full = (arguments.boolean(key) for key in ("srv", "durable", "full_address"))
@@ -138,7 +135,6 @@ def read_relay(
     if problem := _contradiction(name, domain, login, timeout, srv=srv):
         raise ForwardingError(f"invalid-argument: {problem}")
     refuse_unknown(arguments, strict=strict)
-    creator = principal.lasting
     return RelayDefinition(
         normal_domain(name),
         domain,
@@ -150,7 +146,7 @@ def read_relay(
         dead_letters,
         full,
         queue,
-        creator,
+        principal.lasting,
         f"qmf-relay-{uuid.uuid4()}" if container is None else container,
         plain_values(properties),
     )
