@@ -40,9 +40,9 @@ class HelpPage(FixedPage):
     def __init__(self, context: Context) -> None:
         """Make it."""
         columns = (
-            ScreenColumn("key", "Key", lambda row: row.item[0], lambda row: row.item[0], Role.NAME, fixed=True),
-            ScreenColumn("meaning", "Meaning", lambda row: row.item[1], lambda row: row.item[1]),
-            ScreenColumn("for", "For", lambda row: row.item[2], lambda row: row.item[2], Role.FAINT, spare=True),
+            ScreenColumn("key", "Key", lambda row: row.item[0], role=Role.NAME, fixed=True),
+            ScreenColumn("meaning", "Meaning", lambda row: row.item[1]),
+            ScreenColumn("for", "For", lambda row: row.item[2], role=Role.FAINT, spare=True),
         )
         rows = [Row(number, item, order=number, search=" ".join(item).lower()) for number, item in enumerate(_HELP)]
         super().__init__(context, "help", columns, rows)
@@ -53,9 +53,7 @@ class HelpPage(FixedPage):
         return BACK
 
 
-_MEANING = ScreenColumn(
-    "meaning", "Meaning", lambda row: row.item.desc or None, lambda row: row.item.desc or None, Role.FAINT, prose=True
-)
+_MEANING = ScreenColumn("meaning", "Meaning", lambda row: row.item.desc or None, role=Role.FAINT, prose=True)
 
 
 class ColumnsPage(FixedPage):
@@ -72,8 +70,8 @@ class ColumnsPage(FixedPage):
         """
         self._page = page
         columns = (
-            ScreenColumn("shown", "Shown", self._sign, self._sign, Role.ID, fixed=True),
-            ScreenColumn("column", "Column", lambda row: row.item.title, lambda row: row.item.title, Role.NAME),
+            ScreenColumn("shown", "Shown", self._sign, role=Role.ID, fixed=True),
+            ScreenColumn("column", "Column", lambda row: row.item.title, role=Role.NAME),
             _MEANING,
         )
         super().__init__(context, f"columns of {page.title}", columns, column_rows(page))
@@ -110,8 +108,8 @@ class SortPage(FixedPage):
         """
         self._page = page
         columns = (
-            ScreenColumn("column", "Sort by", lambda row: row.item.title, lambda row: row.item.title, Role.NAME),
-            ScreenColumn("now", "Now", self._sign, self._sign, Role.ID),
+            ScreenColumn("column", "Sort by", lambda row: row.item.title, role=Role.NAME),
+            ScreenColumn("now", "Now", self._sign, role=Role.ID),
             _MEANING,
         )
         shown = set(page.model.shown)

@@ -92,6 +92,11 @@ class TableModel:
             row.rank = row.passes = None
             self._stale = True
 
+    def replace(self, rows: Collection[Row]) -> None:
+        """These are all rows now."""
+        self.remove(self._rows.keys() - {row.key for row in rows})
+        self.put(rows)
+
     def rerank(self, rows: Iterable[Row]) -> None:
         """Note that the value that sorts may have changed with time, as a rate does."""
         for row in rows:

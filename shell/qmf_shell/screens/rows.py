@@ -79,7 +79,7 @@ class ScreenColumn:
         key: identifies it among the columns of a page.
         title: its heading.
         cell: what it shows of a row.
-        value: what sorts rows; None in place of a missing value.
+        value: what sorts rows, by default what it shows; None in place of a missing value.
         role: what it contains.
         right: aligned to the right.
         fixed: it stays in place when the others are scrolled sideways.
@@ -98,7 +98,7 @@ class ScreenColumn:
     key: str
     title: str
     cell: Callable[[Any], Cell]
-    value: Callable[[Any], object]
+    value: Callable[[Any], object] = attrs.field(default=attrs.Factory(lambda self: self.cell, takes_self=True))
     role: Role = Role.TEXT
     right: bool = False
     fixed: bool = False

@@ -189,6 +189,7 @@ class Backend(Protocol):
     @property
     def statuses(self) -> Sequence[ConnectionStatus]:
         """The state of each connection, without asking the bus."""
+        return (self.status,)
 
     def agents(self) -> Sequence[AgentRecord]:
         """The agents that are alive, ordered by name, without asking the bus."""

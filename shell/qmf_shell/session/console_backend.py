@@ -44,6 +44,7 @@ from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView, ViewValues,
 from qmf_shell.session.agent_table import AgentTable
 from qmf_shell.session.backend import (
     AgentRecord,
+    Backend,
     CallOutcome,
     ClassName,
     ConnectionStatus,
@@ -92,7 +93,7 @@ class BackendCallbacks:
     on_connection: Callable[[str, bool, str], None] = _ignore
 
 
-class ConsoleBackend:
+class ConsoleBackend(Backend):
     """Access to one broker; see `Backend`. May be called from any thread except the loop's."""
 
     def __init__(
@@ -213,28 +214,19 @@ class ConsoleBackend:
 
     @property
     def status(self) -> ConnectionStatus:
-        """See `Backend.status`."""
         finding = None if self._client is None else self._client.finding_agents
         return self._health if finding is None else attrs.evolve(self._health, finding=str(finding))
 
-    @property
-    def statuses(self) -> Sequence[ConnectionStatus]:
-        """See `Backend.statuses`."""
-        return (self.status,)
-
     def agents(self) -> Sequence[AgentRecord]:
-        """See `Backend.agents`."""
         return self._agents.agents()
 
     # -- requests
 
     def classes(self) -> QueryResult[ClassKey]:
-        """See `Backend.classes`."""
         answers = self._loop.run(self._open_client().classes())
         return QueryResult(answers.items, _reasons(answers.failures))
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
-        """See `Backend.schema`."""
         return self._loop.run(self._open_client().schema(key))
 
     def objects(
@@ -244,7 +236,6 @@ class ConsoleBackend:
         first: ObjectLimit | None = None,
         text: str = "",
     ) -> QueryResult[ObjectView]:
-        """See `Backend.objects`."""
         return self._loop.run(self._query(self._open_client(), names, where, first, text))
 
     def sends_first(self, name: ClassName) -> bool:
@@ -257,18 +248,15 @@ class ConsoleBackend:
     def follow(
         self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float
     ) -> ObjectFeed:
-        """See `Backend.follow`."""
         feed = ConsoleFeed(self._loop, self._object, self._label)
         requests = [FollowRequest(package, name, where, interval, recheck) for package, name in names]
         self._loop.run(feed.start(self._followed, requests))
         return feed
 
     def get(self, identity: ObjectIdentity) -> ObjectView | None:
-        """See `Backend.get`."""
         return self._loop.run(self._get(self._open_client(), identity))
 
     def call(self, target: ObjectView, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """See `Backend.call`."""
         return self._loop.run(self._call(target, method, arguments))
 
     def call_all(
@@ -278,11 +266,9 @@ class ConsoleBackend:
         arguments: Mapping[str, object],
         on_outcome: Callable[[int, CallOutcome], None],
     ) -> None:
-        """See `Backend.call_all`."""
         self._loop.run(self._call_all(targets, method, arguments, on_outcome))
 
     def set_properties(self, target: ObjectView, values: Mapping[str, object]) -> None:
-        """See `Backend.set_properties`."""
         handle = target.handle
         assert isinstance(handle, RemoteObject)
         self._loop.run(handle.set(**_without_broker(values)))

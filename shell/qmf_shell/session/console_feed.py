@@ -14,7 +14,7 @@ from qmf._loop_thread import LoopThread
 from qmf.console.aio import ChangeKind, Client, Follow, FollowedStore, ObjectChange, RemoteObject
 from qmf.errors import CallerError
 from qmf.views.objects import ObjectKey, ObjectView
-from qmf_shell.session.backend import GoneObject, ObjectChanges
+from qmf_shell.session.backend import GoneObject, ObjectChanges, ObjectFeed
 
 #: Seconds for which objects are followed when their last feed is closed: who comes back has them at once.
 KEPT = 10.0
@@ -78,7 +78,7 @@ class SharedFollow:
             await self.follow.close()
 
 
-class ConsoleFeed:
+class ConsoleFeed(ObjectFeed):
     """See `ObjectFeed`. Changes of an object that are not taken are replaced by later ones."""
 
     def __init__(self, loop: LoopThread, convert: Callable[[RemoteObject], ObjectView], label: str) -> None:
@@ -128,18 +128,15 @@ class ConsoleFeed:
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """See `ObjectFeed.failures`."""
         return {agent: str(error) for shared, _ in self._leases for agent, error in shared.follow.failures.items()}
 
     def take(self) -> ObjectChanges:
-        """See `ObjectFeed.take`."""
         with self._lock:
             changed, self._changed = self._changed, {}
             gone, self._gone = self._gone, {}
         return ObjectChanges([self._convert(item) for item in changed.values()], tuple(gone.values()))
 
     def close(self) -> None:
-        """See `ObjectFeed.close`."""
         # The loop of a session that is closed has ended all of it.
         with contextlib.suppress(CallerError):
             self._loop.call_soon(self._release)

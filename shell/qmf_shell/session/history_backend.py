@@ -17,6 +17,7 @@ from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
 from qmf.views.objects import ObjectIdentity, ObjectView, object_view
 from qmf_shell.session.backend import (
     AgentRecord,
+    Backend,
     CallOutcome,
     ClassName,
     ConnectionStatus,
@@ -35,7 +36,7 @@ class PastError(CallerError):
         return "methods can't be called and properties can't be set in the past: connect to a broker with -b URL"
 
 
-class HistoryBackend:
+class HistoryBackend(Backend):
     """The bus at one time, or always at the latest that is recorded; see `Backend`. May be called from any thread."""
 
     def __init__(self, reader: LakeReader, at: Callable[[], int]) -> None:
@@ -52,34 +53,24 @@ class HistoryBackend:
 
     @property
     def status(self) -> ConnectionStatus:
-        """See `Backend.status`."""
         return ConnectionStatus(self._reader.url, name=str(self._reader.url))
 
-    @property
-    def statuses(self) -> Sequence[ConnectionStatus]:
-        """See `Backend.statuses`."""
-        return (self.status,)
-
     def agents(self) -> Sequence[AgentRecord]:
-        """See `Backend.agents`."""
         with self._lock:
             self._reader.refresh()
             found = self._reader.agents(self._at())
         return tuple(AgentRecord.of(item, self._reader.url, item.info.timestamp) for item in found)
 
     def classes(self) -> QueryResult[ClassKey]:
-        """See `Backend.classes`."""
         with self._lock:
             self._reader.refresh()
             return QueryResult(tuple(self._reader.classes()))
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
-        """See `Backend.schema`."""
         with self._lock:
             return self._reader.schema(key)
 
     def sends_first(self, name: ClassName) -> bool:
-        """See `Backend.sends_first`."""
         del name
         return False
 
@@ -125,7 +116,6 @@ class HistoryBackend:
         return (present.gap, present.gap_since) if present.gap else None
 
     def get(self, identity: ObjectIdentity) -> ObjectView | None:
-        """See `Backend.get`."""
         key = identity.key
         with self._lock:
             self._reader.refresh()

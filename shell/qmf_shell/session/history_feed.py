@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from qmf.console.aio import ChangeKind
 from qmf.views.objects import ObjectKey, ObjectView
-from qmf_shell.session.backend import GoneObject, ObjectChanges
+from qmf_shell.session.backend import GoneObject, ObjectChanges, ObjectFeed
 
 
-class HistoryFeed:
+class HistoryFeed(ObjectFeed):
     """The changes from one reading of the objects to the next; see `ObjectFeed`."""
 
     def __init__(self, read: Callable[[], Sequence[ObjectView]], interval: float) -> None:
@@ -32,11 +32,9 @@ class HistoryFeed:
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """See `ObjectFeed.failures`."""
         return {}
 
     def take(self) -> ObjectChanges:
-        """See `ObjectFeed.take`."""
         if time.monotonic() < self._due:
             return ObjectChanges()
         self._due = time.monotonic() + self._interval
@@ -47,5 +45,4 @@ class HistoryFeed:
         return ObjectChanges(changed, gone)
 
     def close(self) -> None:
-        """See `ObjectFeed.close`."""
         self._known.clear()

@@ -24,7 +24,7 @@ from qmf_shell.session.backend import (
 T = TypeVar("T")
 
 
-class MultiBackend:
+class MultiBackend(Backend):
     """Several backends, used at the same time; see `Backend`."""
 
     def __init__(self, backends: Mapping[str, Backend]) -> None:
@@ -43,21 +43,17 @@ class MultiBackend:
 
     @property
     def statuses(self) -> Sequence[ConnectionStatus]:
-        """See `Backend.statuses`."""
         return tuple(backend.status for backend in self._backends.values())
 
     def agents(self) -> Sequence[AgentRecord]:
-        """See `Backend.agents`."""
         agents = [item for backend in self._backends.values() for item in backend.agents()]
         return tuple(sorted(agents, key=lambda item: (item.name, item.broker)))
 
     def classes(self) -> QueryResult[ClassKey]:
-        """See `Backend.classes`."""
         found = self._join(lambda backend: backend.classes())
         return QueryResult(tuple(dict.fromkeys(found.items)), found.failures)
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
-        """See `Backend.schema`."""
         error: QmfError | None = None
         for backend in self._backends.values():
             try:
@@ -73,11 +69,9 @@ class MultiBackend:
         first: ObjectLimit | None = None,
         text: str = "",
     ) -> QueryResult[ObjectView]:
-        """See `Backend.objects`."""
         return self._join(lambda backend: backend.objects(names, where, first, text))
 
     def sends_first(self, name: ClassName) -> bool:
-        """See `Backend.sends_first`."""
         return all(backend.sends_first(name) for backend in self._backends.values())
 
     def follow(
@@ -96,11 +90,9 @@ class MultiBackend:
         return _JoinedFeed(feeds)
 
     def get(self, identity: ObjectIdentity) -> ObjectView | None:
-        """See `Backend.get`."""
         return self._backend_of(identity.key.broker).get(identity)
 
     def call(self, target: ObjectView, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """See `Backend.call`."""
         return self._backend_of(target.identity.key.broker).call(target, method, arguments)
 
     def call_all(
@@ -120,7 +112,6 @@ class MultiBackend:
             backend.call_all([targets[at] for at in places], method, arguments, on_local)
 
     def set_properties(self, target: ObjectView, values: Mapping[str, object]) -> None:
-        """See `Backend.set_properties`."""
         self._backend_of(target.identity.key.broker).set_properties(target, values)
 
     def _backend_of(self, label: str) -> Backend:
@@ -156,7 +147,7 @@ class MultiBackend:
         return QueryResult(items, failures, total)
 
 
-class _JoinedFeed:
+class _JoinedFeed(ObjectFeed):
     """What several brokers report; see `ObjectFeed`."""
 
     def __init__(self, feeds: Mapping[str, ObjectFeed]) -> None:

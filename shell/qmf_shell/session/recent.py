@@ -79,7 +79,6 @@ class RecentEvents(RecentItems[EventView]):
         self._own = self._lost = 0
 
     def add(self, item: EventView) -> None:
-        """See `RecentItems.add`."""
         own = item.is_own
         with self._changed:
             self._own += own
@@ -101,7 +100,6 @@ class RecentHeartbeats(RecentItems[HeartbeatRecord]):
         self._counts: collections.Counter[tuple[str, str]] = collections.Counter()
 
     def add(self, item: HeartbeatRecord) -> None:
-        """See `RecentItems.add`."""
         with self._changed:
             key = (item.agent, item.broker)
             self._latest[key] = item

@@ -21,7 +21,7 @@ from qmf_shell.session.own_objects import is_own_object, own_connections
 SELDOM = 10.0
 
 _COLUMNS = (
-    ScreenColumn("class", "Class", lambda row: row.key[1], lambda row: row.key[1], Role.NAME, fixed=True),
+    ScreenColumn("class", "Class", lambda row: row.key[1], role=Role.NAME, fixed=True),
     ScreenColumn(
         "objects",
         "Objects",
@@ -39,7 +39,7 @@ _COLUMNS = (
         form=CellForm.BRIEF,
         desc="since the session began",
     ),
-    ScreenColumn("package", "Package", lambda row: row.key[0], lambda row: row.key[0], Role.FAINT),
+    ScreenColumn("package", "Package", lambda row: row.key[0], role=Role.FAINT),
 )
 
 
@@ -70,7 +70,6 @@ class ClassesPage(Page):
         self._keys: dict[ClassName, list[ClassKey]] = {}
 
     def load(self) -> object:
-        """See `Page.load`."""
         backend = self.context.backend
         keys = sorted(key for key in backend.classes().items if key.kind is Kind.DATA)
         names = [name for name in class_names(keys) if not self._only or name in self._only]
@@ -84,32 +83,25 @@ class ClassesPage(Page):
         return versions, counts, every - len(objects)
 
     def apply(self, news: object) -> None:
-        """See `Page.apply`."""
         assert isinstance(news, tuple)
         self._keys, counts, self.own_left_out = news
         deletions = self.context.deletions
         rows = []
         for name in self._keys:
-            row = self.model.row(name)
-            if row is None:
-                row = Row(name, (0, 0), order=name, search=":".join(name).lower())
+            row = self.model.row(name) or Row(name, (0, 0), order=name, search=":".join(name).lower())
             row.item = counts[name], deletions.of(name, everything=self._everything)
             rows.append(row)
-        self.model.remove({row.key for row in self.model.rows} - {row.key for row in rows})
-        self.model.put(rows)
+        self.model.replace(rows)
         self.loaded = True
 
     def toggle_own(self) -> bool | None:
-        """See `Page.toggle_own`."""
         self._everything = not self._everything
         return self._everything
 
     def open(self, row: Row) -> Page | object | None:
-        """See `Page.open`."""
         keys = [keys for name, keys in self._keys.items() if name == row.key]
         return self._open_class(keys[0]) if keys else None
 
     @property
     def summary(self) -> str:
-        """See `Page.summary`."""
         return plural(len(self.model), "class", "classes")

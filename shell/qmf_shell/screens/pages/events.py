@@ -41,13 +41,7 @@ def _event_columns(context: Context) -> list[ScreenColumn]:
             Role.SEVERITY,
             fixed=True,
         ),
-        ScreenColumn(
-            "event",
-            "Event",
-            lambda row: row.item.short_name,
-            lambda row: row.item.short_name,
-            Role.NAME,
-        ),
+        ScreenColumn("event", "Event", lambda row: row.item.short_name, role=Role.NAME),
         ScreenColumn(
             "arguments",
             "Arguments",
@@ -55,18 +49,9 @@ def _event_columns(context: Context) -> list[ScreenColumn]:
             lambda row: row.search,
             desc="values",
         ),
-        ScreenColumn("agent", "Agent", lambda row: row.item.agent, lambda row: row.item.agent, Role.FAINT, spare=True),
-        ScreenColumn(
-            "package",
-            "Package",
-            lambda row: row.item.package,
-            lambda row: row.item.package,
-            Role.FAINT,
-            spare=True,
-        ),
-        ScreenColumn(
-            "broker", "Broker", lambda row: row.item.broker, lambda row: row.item.broker, Role.FAINT, spare=True
-        ),
+        ScreenColumn("agent", "Agent", lambda row: row.item.agent, role=Role.FAINT, spare=True),
+        ScreenColumn("package", "Package", lambda row: row.item.package, role=Role.FAINT, spare=True),
+        ScreenColumn("broker", "Broker", lambda row: row.item.broker, role=Role.FAINT, spare=True),
     ]
 
 
@@ -117,7 +102,6 @@ class EventsPage(Page):
         self._text = Formatter(short=True).text
 
     def load(self) -> object:
-        """See `Page.load`."""
         again, self._again = self._again, False
         items, self._seen = self.context.events.since(0 if again else self._seen)
         passing = [item for item in items if self._passes(item)]
@@ -125,7 +109,6 @@ class EventsPage(Page):
         return _News(wanted, len(passing) - len(wanted), again) if passing or again else None
 
     def apply(self, news: object) -> None:
-        """See `Page.apply`."""
         assert isinstance(news, _News)
         if news.again:
             self.model.remove([row.key for row in self.model.rows])
@@ -154,18 +137,15 @@ class EventsPage(Page):
         return lambda row: passes(row.item)
 
     def toggle_own(self) -> bool | None:
-        """See `Page.toggle_own`."""
         self._everything = not self._everything
         self._again = True
         return self._everything
 
     def open(self, row: Row) -> Page | object | None:
-        """See `Page.open`."""
         return EventPage(self.context, row.item, self._open_key)
 
     @property
     def summary(self) -> str:
-        """See `Page.summary`."""
         lost = sum(self._lost.values())
         events = plural(len(self.model) - len(self._lost), "event")
         return f"{events}, {lost:,} did not arrive" if lost else events

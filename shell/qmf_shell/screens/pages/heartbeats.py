@@ -32,34 +32,37 @@ def _late(row: Row) -> ThresholdState:
     return {"late": ThresholdState.WARNING, "gone": ThresholdState.CRITICAL}.get(row.item.state, ThresholdState.NORMAL)
 
 
-def _clock(item: HeartbeatRecord | None) -> Cell:
+def _interval_column(of: Callable[[Row], HeartbeatState | HeartbeatRecord]) -> ScreenColumn:
+    desc = "the interval that the agent announces"
+    return ScreenColumn(
+        "every", "Every", lambda row: _seconds(of(row).interval), lambda row: of(row).interval, right=True, desc=desc
+    )
+
+
+def _clock_column(of: Callable[[Row], HeartbeatRecord | None]) -> ScreenColumn:
     """By how much the agent's clock differs from ours, with the time that the heartbeat took."""
-    return None if item is None else Duration((item.timestamp - item.received) // 1_000_000 * 1_000_000)
+
+    def difference(row: Row) -> int | None:
+        beat = of(row)
+        return None if beat is None else beat.timestamp - beat.received
+
+    def cell(row: Row) -> Cell:
+        found = difference(row)
+        return None if found is None else Duration(found // 1_000_000 * 1_000_000)
+
+    desc = "the agent's clock compared with this one"
+    return ScreenColumn("clock", "Clock", cell, difference, right=True, desc=desc)
 
 
 _AGENTS = (
-    ScreenColumn("agent", "Agent", lambda row: row.item.agent, lambda row: row.item.agent, Role.NAME, fixed=True),
-    ScreenColumn("state", "State", lambda row: row.item.state, lambda row: row.item.state, Role.SEVERITY),
+    ScreenColumn("agent", "Agent", lambda row: row.item.agent, role=Role.NAME, fixed=True),
+    ScreenColumn("state", "State", lambda row: row.item.state, role=Role.SEVERITY),
     ScreenColumn(
         "ago", "Ago", _age, lambda row: row.item.age, right=True, level=_late, desc="since the last heartbeat"
     ),
-    ScreenColumn(
-        "every",
-        "Every",
-        lambda row: _seconds(row.item.interval),
-        lambda row: row.item.interval,
-        right=True,
-        desc="the interval that the agent announces",
-    ),
-    ScreenColumn("seen", "Seen", lambda row: row.item.count, lambda row: row.item.count, right=True, desc="how many"),
-    ScreenColumn(
-        "clock",
-        "Clock",
-        lambda row: _clock(row.item.last),
-        lambda row: row.item.last.timestamp - row.item.last.received if row.item.last else None,
-        right=True,
-        desc="the agent's clock compared with this one",
-    ),
+    _interval_column(lambda row: row.item),
+    ScreenColumn("seen", "Seen", lambda row: row.item.count, right=True, desc="how many"),
+    _clock_column(lambda row: row.item.last),
     ScreenColumn(
         "last",
         "Last",
@@ -68,7 +71,7 @@ _AGENTS = (
         Role.TIME,
         desc="when the last heartbeat came",
     ),
-    ScreenColumn("broker", "Broker", lambda row: row.item.broker, lambda row: row.item.broker, Role.FAINT, spare=True),
+    ScreenColumn("broker", "Broker", lambda row: row.item.broker, role=Role.FAINT, spare=True),
 )
 _BEATS = (
     ScreenColumn("time", "Time", lambda row: Instant(row.item[0].received), lambda row: row.key, Role.TIME, fixed=True),
@@ -81,22 +84,8 @@ _BEATS = (
         level=lambda row: _gap(row.item),
         desc="since the heartbeat before",
     ),
-    ScreenColumn(
-        "every",
-        "Every",
-        lambda row: _seconds(row.item[0].interval),
-        lambda row: row.item[0].interval,
-        right=True,
-        desc="the interval that the agent announces",
-    ),
-    ScreenColumn(
-        "clock",
-        "Clock",
-        lambda row: _clock(row.item[0]),
-        lambda row: row.item[0].timestamp - row.item[0].received,
-        right=True,
-        desc="the agent's clock compared with this one",
-    ),
+    _interval_column(lambda row: row.item[0]),
+    _clock_column(lambda row: row.item[0]),
 )
 
 
@@ -130,33 +119,25 @@ class HeartbeatsPage(Page):
         self._open_agent = open_agent
 
     def load(self) -> object:
-        """See `Page.load`."""
         return heartbeat_states(self.context, list(self.context.backend.agents()), self._wanted)
 
     def apply(self, news: object) -> None:
-        """See `Page.apply`."""
         assert isinstance(news, list)
-        model = self.model
         rows = []
         for state in news:
             key = state.agent, state.broker
-            row = model.row(key)
-            if row is None:
-                row = Row(key, state, order=key, search=state.agent.lower())
+            row = self.model.row(key) or Row(key, state, order=key, search=state.agent.lower())
             row.item = state
             row.mark = Mark.LOST if state.state == "gone" else Mark.NONE
             rows.append(row)
-        model.remove({row.key for row in model.rows} - {row.key for row in rows})
-        model.put(rows)
+        self.model.replace(rows)
         self.loaded = True
 
     def open(self, row: Row) -> Page | object | None:
-        """See `Page.open`."""
         return self._open_agent(row.item)
 
     @property
     def summary(self) -> str:
-        """See `Page.summary`."""
         bad = sum(row.item.state in ("late", "gone") for row in self.model.rows)
         text = plural(len(self.model), "agent")
         return f"{text}, {bad} late or gone" if bad else text
@@ -182,12 +163,10 @@ class AgentBeatsPage(Page):
         self._last: HeartbeatRecord | None = None
 
     def load(self) -> object:
-        """See `Page.load`."""
         items, self._seen = self.context.heartbeats.since(self._seen)
         return [item for item in items if (item.agent, item.broker) == self._wanted]
 
     def apply(self, news: object) -> None:
-        """See `Page.apply`."""
         assert isinstance(news, list)
         rows = []
         for item in news:
@@ -201,5 +180,4 @@ class AgentBeatsPage(Page):
 
     @property
     def summary(self) -> str:
-        """See `Page.summary`."""
         return plural(len(self.model), "heartbeat")

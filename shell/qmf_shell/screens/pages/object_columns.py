@@ -67,27 +67,11 @@ class ObjectColumns:
     def _common(self) -> None:
         ids = self._context.ids
         self.columns += [
-            ScreenColumn(
-                ID,
-                "ID",
-                lambda row: ids.number(row.item.identity.key),
-                lambda row: ids.number(row.item.identity.key),
-                Role.ID,
-                right=True,
-                fixed=True,
-            ),
-            ScreenColumn(
-                INDEX,
-                "Index",
-                lambda row: row.item.identity.index,
-                lambda row: row.item.identity.index,
-                Role.NAME,
-                fixed=True,
-            ),
+            ScreenColumn(ID, "ID", lambda row: ids.number(row.item.identity.key), role=Role.ID, right=True, fixed=True),
+            ScreenColumn(INDEX, "Index", lambda row: row.item.identity.index, role=Role.NAME, fixed=True),
             ScreenColumn(
                 NAME,
                 "Name",
-                lambda row: row.item.identity.title or None,
                 lambda row: row.item.identity.title or None,
                 desc="the property name, where it is not the index",
             ),
@@ -100,8 +84,7 @@ class ObjectColumns:
                 AGENT,
                 "Agent",
                 lambda row: _agent(row.item.identity.key),
-                lambda row: _agent(row.item.identity.key),
-                Role.FAINT,
+                role=Role.FAINT,
                 desc="the agent that has the object",
             ),
             _time(CREATED, "Created", "created"),

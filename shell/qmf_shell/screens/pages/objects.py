@@ -141,7 +141,6 @@ class ObjectsPage(Page):
     # -- on the thread that loads
 
     def load(self) -> object:
-        """See `Page.load`."""
         spec = self._spec
         again, self._again = self._again, False
         if again and self._feed is not None:
@@ -228,7 +227,6 @@ class ObjectsPage(Page):
     # -- on the screen's thread
 
     def apply(self, news: object) -> None:
-        """See `Page.apply`."""
         assert isinstance(news, _News)
         self.now = news.at
         self._update += 1
@@ -322,7 +320,6 @@ class ObjectsPage(Page):
                 del self._marked[key]
 
     def clear_gone(self) -> None:
-        """See `Page.clear_gone`."""
         super().clear_gone()
         self._marked = {key: at for key, at in self._marked.items() if self.model.row(key) is not None}
 
@@ -376,7 +373,6 @@ class ObjectsPage(Page):
         model.further = [(functools.partial(_value_of, field), last) for field, last in further]
 
     def toggle_own(self) -> bool | None:
-        """See `Page.toggle_own`."""
         if not may_be_own(self._spec.name):
             return None
         self._everything = not self._everything
@@ -384,7 +380,6 @@ class ObjectsPage(Page):
         return self._everything
 
     def open(self, row: Row) -> Page | object | None:
-        """See `Page.open`."""
         assert isinstance(row, ObjectRow)
         return self._open_object(row.item)
 
@@ -413,13 +408,11 @@ class ObjectsPage(Page):
 
     @property
     def summary(self) -> str:
-        """See `Page.summary`."""
         gone = sum(row is not None and row.mark.gone for row in map(self.model.row, self._marked))
         text = plural(len(self.model) - gone, "object")
         return f"{text}, {gone:,} gone" if gone else text
 
     def next_rates(self) -> str:
-        """See `Page.next_rates`."""
         if self._columns is None:
             return ""
         shown, text = self._columns.next_rates(self.model.shown)
@@ -427,7 +420,6 @@ class ObjectsPage(Page):
         return text
 
     def thresholds(self, key: str) -> Sequence[float]:
-        """See `Page.thresholds`."""
         try:
             field = find_field(self._schemas, key)
         except QmfError:
@@ -435,7 +427,6 @@ class ObjectsPage(Page):
         return limits_of(field, self._spec.name[1], self.context.settings.thresholds)
 
     def set_thresholds(self, key: str, limits: Sequence[float]) -> None:
-        """See `Page.set_thresholds`."""
         name = key.removesuffix(RATE)
         self.context.settings.thresholds[threshold_key(self._spec.name[1], name)] = tuple(limits)
 
@@ -447,7 +438,6 @@ class ObjectsPage(Page):
                 self.context.columns.choose(self._spec.name, tuple(names))
 
     def close(self) -> None:
-        """See `Page.close`."""
         if self._feed is not None:
             self._feed.close()
 

@@ -74,21 +74,13 @@ class ReferencesPage(Page):
                 "direction",
                 "Direction",
                 lambda row: row.item.direction,
-                lambda row: row.item.direction,
                 fixed=True,
                 desc="to: it refers to the other; from: the other refers to it",
             ),
-            ScreenColumn(
-                "id",
-                "ID",
-                lambda row: ids.number(row.item.key),
-                lambda row: ids.number(row.item.key),
-                Role.ID,
-                right=True,
-            ),
-            ScreenColumn("class", "Class", _class, _class),
-            ScreenColumn("index", "Index", _index, _index, Role.NAME),
-            ScreenColumn("property", "Property", lambda row: row.item.name, lambda row: row.item.name),
+            ScreenColumn("id", "ID", lambda row: ids.number(row.item.key), role=Role.ID, right=True),
+            ScreenColumn("class", "Class", _class),
+            ScreenColumn("index", "Index", _index, role=Role.NAME),
+            ScreenColumn("property", "Property", lambda row: row.item.name),
         )
         super().__init__(context, object_label(identity), TableModel(columns), max(interval, SELDOM))
         self._identity = identity
@@ -96,7 +88,6 @@ class ReferencesPage(Page):
         self.empty = f"{object_label(identity)} has no references, in either direction."
 
     def load(self) -> object:
-        """See `Page.load`."""
         backend = self.context.backend
         keys = sorted(key for key in backend.classes().items if key.kind is Kind.DATA)
         objects = backend.objects(class_names(keys)).items
@@ -110,7 +101,6 @@ class ReferencesPage(Page):
         return found + [Relation("from", item.owner.identity.key, item.name, item.owner) for item in back]
 
     def apply(self, news: object) -> None:
-        """See `Page.apply`."""
         assert isinstance(news, list)
         model = self.model
         rows = []
@@ -125,15 +115,12 @@ class ReferencesPage(Page):
                 row.search = f"{_class(row)} {_index(row)} {item.name}".lower()
             row.item = item
             rows.append(row)
-        model.remove({row.key for row in model.rows} - {row.key for row in rows})
-        model.put(rows)
+        model.replace(rows)
         self.loaded = True
 
     def open(self, row: Row) -> Page | object | None:
-        """See `Page.open`."""
         return None if row.item.other is None else self._open_object(row.item.other)
 
     @property
     def summary(self) -> str:
-        """See `Page.summary`."""
         return plural(len(self.model), "reference")

@@ -109,24 +109,19 @@ class ValuesPage(Page):
         return self.targets[0].identity
 
     def _make_columns(self) -> list[ScreenColumn]:
-        columns = [
-            ScreenColumn(
-                ELEMENT, "Element", lambda row: row.item, lambda row: row.item, Role.NAME, fixed=True, desc="its name"
-            )
-        ]
+        columns = [ScreenColumn(ELEMENT, "Element", lambda row: row.item, role=Role.NAME, fixed=True, desc="its name")]
         alone = len(self.targets) == 1
         for number, target in enumerate(self.targets):
             title = "Value" if alone else str(self.context.ids.number(target.identity.key))
             columns.append(_value_column(number, title, object_label(target.identity)))
             columns.append(_rate_column(number, "Per second" if alone else f"{title}/s"))
         columns += [
-            ScreenColumn(TYPE, "Type", lambda row: row.kind, lambda row: row.kind, Role.FAINT, desc="of the element"),
+            ScreenColumn(TYPE, "Type", lambda row: row.kind, role=Role.FAINT, desc="of the element"),
             ScreenColumn(
                 MEANING,
                 "Meaning",
                 lambda row: row.meaning or None,
-                lambda row: row.meaning or None,
-                Role.FAINT,
+                role=Role.FAINT,
                 spare=True,
                 prose=True,
                 desc="the description of the element",
@@ -135,12 +130,10 @@ class ValuesPage(Page):
         return columns
 
     def load(self) -> object:
-        """See `Page.load`."""
         found = [self.context.backend.get(item.identity) for item in self.targets]
         return _News(time.monotonic(), found)
 
     def apply(self, news: object) -> None:
-        """See `Page.apply`."""
         assert isinstance(news, _News)
         for number, now in enumerate(news.found):
             key = self.targets[number].identity.key
@@ -160,8 +153,7 @@ class ValuesPage(Page):
         rows.append(self._row(last, "time", "created", [Instant(item.created) for item in self.targets], news.at))
         rows.append(self._row(last + 1, "time", "updated", [Instant(item.updated) for item in self.targets], news.at))
         rows.append(self._row(last + 2, "", "agent", [item.identity.key.agent_name for item in self.targets], news.at))
-        self.model.remove({row.key for row in self.model.rows} - {row.key for row in rows})
-        self.model.put(rows)
+        self.model.replace(rows)
         self._note_gone()
         self.loaded = True
 
@@ -219,7 +211,6 @@ class ValuesPage(Page):
 
     @property
     def summary(self) -> str:
-        """See `Page.summary`."""
         number = self.context.ids.number(self.identity.key)
         return f"id {number}" if len(self.targets) == 1 and number is not None else ""
 
