@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from qmf.bus.base import Binding, Bus, ReceivedMessage, Subscription
-from qmf.errors import DecodeError, ProtocolError
+from qmf.errors import DecodeError, NetworkError, ProtocolError
 from qmf.protocol import (
     Answer,
     ContentError,
@@ -124,7 +124,7 @@ class MessageReceiver:
                 self._held.add(key)
 
     async def release(self, keys: Iterable[str]) -> None:
-        """Undo one `hold` of these keys."""
+        """Undo one `hold` of these keys; without a connection there is nothing to unbind."""
         for key in keys:
             left = self._holders.get(key, 0) - 1
             if left > 0:
@@ -133,7 +133,10 @@ class MessageReceiver:
             self._holders.pop(key, None)
             if key in self._held:
                 self._held.discard(key)
-                await self.unbind(key)
+                try:
+                    await self.unbind(key)
+                except NetworkError as error:
+                    log.debug("no unbinding, because the connection is lost: %s", error)
 
     async def close(self) -> None:
         """Remove all bindings."""

@@ -194,11 +194,15 @@ class WebAccess:
         missing = [scope.value for scope in scopes if not caller.may(scope)]
         if missing:
             reason = f"{caller.client} lacks the scope {' and '.join(missing)}"
-            self.audit.log_refused(
-                "request", name=caller.name, address=caller.address, reason=reason, path=connection.url.path
-            )
+            self.log_refused(connection, reason, caller.name)
             raise Problem(403, reason, scopes=missing)
         return caller
+
+    def log_refused(self, connection: HTTPConnection, reason: str, name: str = "") -> None:
+        """Log that a request was refused; `name` is who asked, as known so far."""
+        self.audit.log_refused(
+            "request", name=name, address=client_address(connection), reason=reason, path=connection.scope["path"]
+        )
 
     def _begin_session(self, user: SessionUser, address: str, begin: float) -> Caller:
         caller = _session_caller(user, address, self._sessions.begin(user))

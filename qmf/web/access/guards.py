@@ -139,9 +139,7 @@ class RequestLimits:
         except _TooSlow:
             problem = Problem(408, f"nothing came for {limits.read_time:g} s", headers={"Connection": "close"})
         if problem is not None:
-            self._access.audit.log_refused(
-                "request", name="", address=client_address(connection), reason=problem.detail, path=scope["path"]
-            )
+            self._access.log_refused(connection, problem.detail)
             if not started:
                 await problem.response()(scope, receive, send)
 
@@ -164,12 +162,10 @@ class Origins:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in ("http", "websocket"):
-            problem = self._problem(HTTPConnection(scope))
+            connection = HTTPConnection(scope)
+            problem = self._problem(connection)
             if problem is not None:
-                connection = HTTPConnection(scope)
-                self._access.audit.log_refused(
-                    "request", name="", address=client_address(connection), reason=problem.detail, path=scope["path"]
-                )
+                self._access.log_refused(connection, problem.detail)
                 await refuse(problem, scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -244,8 +240,7 @@ class Callers:
             target = quote(scope["path"] + (f"?{query}" if query else ""), safe="/")
             await RedirectResponse(f"/login?next={target}", 303)(scope, receive, send)
             return
-        address = client_address(connection)
-        self._access.audit.log_refused("request", name="", address=address, reason="unknown caller", path=scope["path"])
+        self._access.log_refused(connection, "unknown caller")
         await refuse(unauthorized_problem("log in, or send a token"), scope, receive, send)
 
 

@@ -3,6 +3,8 @@
 # No postponed annotations: those of routes name what only their function knows.
 
 import glob
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Response, WebSocket
@@ -108,6 +110,18 @@ def router(managements: Managements) -> APIRouter:
         records = source(reader, since, wanted)
         await serve_socket(socket, records, services, reader.caller, reader.management.client)
 
+    async def find_changes(
+        reader: Reading, chosen: Chosen, fields: Fields = None, interval: Interval = 5.0
+    ) -> Callable[[str | None], Source]:
+        """A dependency: the changes that the query asks for, behind a record of which the id is given."""
+        key = FeedKey(chosen, read_fields(fields), interval)
+        management = reader.management
+        await management.check(chosen, key.fields or ())
+        management.changes.check(key)
+        return partial(management.changes.read, key)
+
+    Changes = Annotated[Callable[[str | None], Source], Depends(find_changes)]
+
     @routes.get(
         "/changes",
         summary="Objects of a class, and their changes as they come",
@@ -115,33 +129,12 @@ def router(managements: Managements) -> APIRouter:
         responses={**problems(404, 503), **_STREAM},
     )
     async def change_stream(
-        reader: Reading,
-        chosen: Chosen,
-        fields: Fields = None,
-        interval: Interval = 5.0,
-        last: LastId = None,
-        since: LastIdQuery = None,
+        reader: Reading, changes: Changes, last: LastId = None, since: LastIdQuery = None
     ) -> Response:
-        key = FeedKey(chosen, read_fields(fields), interval)
-        management = reader.management
-        await management.check(chosen, key.fields or ())
-        management.changes.check(key)
-        return EventStream(management.changes.read(key, last or since), services, reader.caller, management.client)
+        return EventStream(changes(last or since), services, reader.caller, reader.management.client)
 
     @routes.websocket("/changes/socket")
-    async def change_socket(
-        socket: WebSocket,
-        reader: Reading,
-        chosen: Chosen,
-        fields: Fields = None,
-        interval: Interval = 5.0,
-        since: LastIdQuery = None,
-    ) -> None:
-        key = FeedKey(chosen, read_fields(fields), interval)
-        management = reader.management
-        await management.check(chosen, key.fields or ())
-        management.changes.check(key)
-        records = management.changes.read(key, since)
-        await serve_socket(socket, records, services, reader.caller, management.client)
+    async def change_socket(socket: WebSocket, reader: Reading, changes: Changes, since: LastIdQuery = None) -> None:
+        await serve_socket(socket, changes(since), services, reader.caller, reader.management.client)
 
     return routes

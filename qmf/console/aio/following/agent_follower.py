@@ -37,7 +37,7 @@ from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.objects.values import with_agent
 from qmf.console.aio.receiver import MessageReceiver, any_package_key, class_keys
 from qmf.console.aio.schemas import SchemaDiscovery
-from qmf.errors import LinkError, NetworkError, ProtocolError, QmfError, RemoteError, RequestTimeout
+from qmf.errors import LinkError, ProtocolError, QmfError, RemoteError, RequestTimeout
 from qmf.protocol import DATA_BINDING, ROW_FORM, Envelope, ObjectsIndication, Predicate, SubscribeRequest
 from qmf.protocol.objects import class_runs
 from qmf.schema import ClassKey
@@ -223,13 +223,7 @@ class AgentFollower:
         finally:
             self.tried.set()
             if self._held_keys:
-                self._tasks.spawn(self._release(self._held_keys))
-
-    async def _release(self, keys: list[str]) -> None:
-        try:
-            await self._receiver.release(keys)
-        except NetworkError as error:
-            log.debug("no unbinding, because the connection is lost: %s", error)
+                self._tasks.spawn(self._receiver.release(self._held_keys))
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not longer than until the next wake-up."""

@@ -261,13 +261,7 @@ class ObjectSubscriptions:
             self._sharing[key].remove(subscription)
             if not self._sharing[key]:
                 del self._sharing[key]
-            self._tasks.spawn(self._release(part.key))
-
-    async def _release(self, key: str) -> None:
-        try:
-            await self._receiver.release([key])
-        except NetworkError as error:
-            log.debug("no unbinding, because the connection is lost: %s", error)
+            self._tasks.spawn(self._receiver.release([part.key]))
 
     def _on_shared(self, subscription: ObjectSubscription, envelope: Envelope, content: ObjectsIndication) -> None:
         part, number = subscription.shared, envelope.sequence
