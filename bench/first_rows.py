@@ -27,7 +27,7 @@ import attrs
 import httpx
 import psutil
 from figures import Figure, note, parser, report
-from processes import Program, own_agent, own_broker, program
+from processes import COMPILED, Program, own_agent, own_broker, program
 
 #: Seconds that first rows may take.
 LIMIT = 1.0
@@ -44,7 +44,8 @@ _CLASS = "org.apache.qpid.broker:queue"
 
 def shell_environment(home: str) -> dict[str, str]:
     """Of a user who has set nothing."""
-    return {**os.environ, "HOME": home, "XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home, "NO_COLOR": "1"}
+    own = {"HOME": home, "XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home, "NO_COLOR": "1"}
+    return {**os.environ, **own, **COMPILED}
 
 
 @attrs.frozen

@@ -7,6 +7,7 @@ the answers of agents. Knows no wire format.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterator
 from uuid import UUID
 
@@ -210,7 +211,7 @@ class Statistic:
     maximum: int | float | None = None
     max_len: int | None = None
 
-    @property
+    @functools.cached_property
     def entries(self) -> tuple[StatisticEntry, ...]:
         """The wire values that this statistic expands to, in wire order (QMF2.md 6)."""
         return tuple(

@@ -43,5 +43,12 @@ def important_statistics(
 
 
 def _rank(item: Statistic, objects: Sequence[Mapping[str, object]]) -> int:
-    values = {value for one in objects if isinstance(value := one.get(main_entry(item)), int | float)}
-    return 0 if len(values) > 1 else 1 if any(values) or not objects else _ZERO
+    name = main_entry(item)
+    values: set[int | float] = set()
+    for one in objects:
+        value = one.get(name)
+        if isinstance(value, int | float):
+            values.add(value)
+            if len(values) > 1:
+                return 0
+    return 1 if any(values) or not objects else _ZERO

@@ -1,8 +1,8 @@
 """The first objects of a query with a limit, and how many match in all.
 
 Every object is looked at, but only the values in predicate and order are read: those of the first key at first, those
-of the others if the object may be among the first ones. No more than these are kept, since garbage collection costs
-more than all the rest where much is. Belongs to the event loop's thread.
+of the others where objects are equal in that and may be among the first ones. No more than these are kept, since
+garbage collection costs more than all the rest where much is. Belongs to the event loop's thread.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class ProvidedItem:
 _Values = Callable[[ManagedObject], dict[str, object]]
 
 _Item = ManagedObject | ProvidedItem
-#: Place, number in the order of addition, object.
-_Entry = tuple[Place, int, _Item]
-_PLACE = itemgetter(0, 1)
+#: Place by the first key, number in the order of addition, object.
+_Entry = tuple[Any, int, _Item]
+_FIRST = itemgetter(0, 1)
 
 
 class FirstObjects:
@@ -72,9 +72,10 @@ class FirstObjects:
         self._matches = matches if selection.where else None
         self._search = ObjectSearch(selection.text) if selection.text else None
         self._metrics = metrics
-        #: Those that may be among the first ones; and the place of the last of these so far, if there are enough.
+        #: Those that may be among the first ones; and the place of the last of these so far, if there are enough: by
+        #: the first key, and by the others.
         self._entries: list[_Entry] = []
-        self._last: Place | None = None
+        self._last: tuple[Any, Place] | None = None
         self._first = used_names(selection.where) | {key.name for key in selection.order[:1]}
         self._others = {key.name for key in selection.order[1:]}
         self._single: dict[type[ManagedObject], Callable[[ManagedObject], object]] = {}
@@ -121,7 +122,9 @@ class FirstObjects:
 
     def choose(self) -> list[_Item]:
         """The first ones, in order."""
-        self._entries = heapq.nsmallest(self._limit, self._entries, key=_PLACE)
+        if len(self._entries) > self._limit:
+            self._drop_last()
+        self._entries.sort(key=lambda entry: (entry[0], self._others_place(entry[2]), entry[1]))
         return [item for _, _, item in self._entries]
 
     def _add_all(self, items: Sequence[_Item], values: Sequence[object] | None = None) -> None:
@@ -136,21 +139,27 @@ class FirstObjects:
         self.matched += len(items)
         last = self._last
         for at, place in enumerate(places):
-            if last is None or place <= last[0]:
-                self._consider(place, number + at, items[at])
+            if last is None or place < last[0] or (place == last[0] and self._others_place(items[at]) < last[1]):
+                self._entries.append((place, number + at, items[at]))
         if len(self._entries) > self._limit + _SPARE:
-            self._entries = heapq.nsmallest(self._limit, self._entries, key=_PLACE)
-            self._last = self._entries[-1][0]
+            self._drop_last()
 
-    def _consider(self, first: Place, number: int, item: _Item) -> None:
+    def _drop_last(self) -> None:
+        """Keep as many of the first ones as are wanted."""
+        first = heapq.nsmallest(self._limit, self._entries, key=_FIRST)[-1][0]
+        before = [entry for entry in self._entries if entry[0] < first]
+        equal = [(self._others_place(entry[2]), entry) for entry in self._entries if entry[0] == first]
+        kept = heapq.nsmallest(self._limit - len(before), equal, key=lambda pair: (pair[0], pair[1][1]))
+        self._entries = before + [entry for _, entry in kept]
+        self._last = first, kept[-1][0]
+
+    def _others_place(self, item: _Item) -> Place:
+        """The place of an object by the keys after the first one."""
         others = self._order[1:]
-        if others:
-            values = _values_of(item) if isinstance(item, ProvidedItem) else self._values(item, first=False)
-            place = (first, *place_of(others, values.get))
-        else:
-            place = (first,)
-        if self._last is None or place < self._last:
-            self._entries.append((place, number, item))
+        if not others:
+            return ()
+        values = _values_of(item) if isinstance(item, ProvidedItem) else self._values(item, first=False)
+        return place_of(others, values.get)
 
     def _first_values(self, items: Sequence[Any]) -> Sequence[object]:
         """What the first key compares of stored objects, in the quickest way."""

@@ -46,7 +46,7 @@ _CLASSES = (
     TableColumn("Lost", Role.NUMBER),
 )
 #: Objects of a longer list that are shown before the others are there; they decide about its columns.
-FIRST_PAGE = 500
+FIRST_PAGE = 200
 #: Rows that are made before the next are.
 _ROWS_AT_ONCE = 500
 #: Classes have no such names.

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from qmf_shell.render.csv_lines import CsvWriter
 
 
-#: Lines that are made before they are written.
+#: Lines that are made before they are written: at first, and later.
+_FIRST_LINES = 20
 _LINES_AT_ONCE = 200
 
 
@@ -239,10 +240,11 @@ class Screen:
 
     def _write(self, lines: Iterable[str]) -> None:
         """Write lines, those of a screen first, whatever the others take."""
-        rest = iter(lines)
-        while part := list(itertools.islice(rest, _LINES_AT_ONCE)):
+        rest, count = iter(lines), min(_FIRST_LINES, _LINES_AT_ONCE)
+        while part := list(itertools.islice(rest, count)):
             self._out.writelines(f"{line}\n" for line in part)
             self._out.flush()
+            count = _LINES_AT_ONCE
 
     def _page(self, lines: Iterator[str]) -> bool:
         from qmf_shell.render.pager import page, pager_command

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from agent.asking import ask, objects
@@ -125,6 +125,27 @@ async def test_of_many_objects_the_first_are_kept(
     assert matched(answers) == [300]
     found = [item.values["weight" if values else "number"] for item in objects(answers)]
     assert found == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("alike", [1, 3, 100], ids=["different", "some alike", "alike"])
+async def test_the_second_key_is_looked_at_where_the_first_is_equal(
+    agent: Agent, bus: FakeBus, monkeypatch: pytest.MonkeyPatch, alike: int
+) -> None:
+    monkeypatch.setattr(first_objects, "_SPARE", 10)
+    looked: list[object] = []
+    place_of = first_objects.place_of
+
+    def count(order: Sequence[OrderKey], value_of: Callable[[str], object]) -> object:
+        looked.append(order)
+        return place_of(order, value_of)
+
+    monkeypatch.setattr(first_objects, "place_of", count)
+    made = [shelf(agent, at, float(at // alike)) for at in range(100)]
+    order = (OrderKey("weight", descending=True), OrderKey("number", descending=True))
+    found = numbers(await ask(bus, class_key=SHELVES, limit=4, order=order))
+    assert found == [item.number for item in sorted(made, key=lambda item: (-item.weight, -item.number))][:4]
+    if alike == 1:  # for the last of the first ones, whenever some are left out, and for those that are sent
+        assert len(looked) < 20
 
 
 async def test_values_of_objects_that_are_not_sent_are_not_encoded(

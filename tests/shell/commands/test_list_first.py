@@ -159,7 +159,7 @@ def test_programs_get_the_same(context: Context, backend: FakeBackend, first_pag
 
 def test_a_list_that_fits_is_the_same_as_ever(context: Context, backend: FakeBackend) -> None:
     lines = printed(context, "list filesystem")
-    assert (lines[0], len(rows(lines)), backend.limits) == ("org.example:filesystem, 30 objects", COUNT, [500])
+    assert (lines[0], len(rows(lines)), backend.limits) == ("org.example:filesystem, 30 objects", COUNT, [200])
 
 
 def test_objects_that_ended_are_looked_for_among_all(context: Context, backend: FakeBackend, first_page: int) -> None:
