@@ -158,6 +158,8 @@ class FirstObjects:
         others = self._order[1:]
         if not others:
             return ()
+        if len(others) == 1 and others[0].name == OrderKey.OBJECT_NAME and not isinstance(item, ProvidedItem):
+            return (others[0].place(object_state.object_name(item)),)
         values = _values_of(item) if isinstance(item, ProvidedItem) else self._values(item, first=False)
         return place_of(others, values.get)
 

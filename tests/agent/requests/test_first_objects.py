@@ -13,7 +13,7 @@ from qmf.agent import Agent
 from qmf.agent.layout import object_state
 from qmf.agent.providers import Page, Provider, ProviderQuery
 from qmf.agent.requests import first_objects
-from qmf.protocol import Envelope, ObjectsResponse, OrderKey
+from qmf.protocol import Envelope, ObjectsResponse, OrderKey, place_of
 from qmf.schema import ClassKey
 
 SHELVES = ClassKey(PACKAGE, "shelf")
@@ -133,7 +133,6 @@ async def test_the_second_key_is_looked_at_where_the_first_is_equal(
 ) -> None:
     monkeypatch.setattr(first_objects, "_SPARE", 10)
     looked: list[object] = []
-    place_of = first_objects.place_of
 
     def count(order: Sequence[OrderKey], value_of: Callable[[str], object]) -> object:
         looked.append(order)
