@@ -122,6 +122,17 @@ class WebAccess:
                 return self._tokens.holds(caller.name)
         return True
 
+    def may_still(self, caller: Caller, scope: Scope) -> bool:
+        """Whether somebody who was a caller once would have a scope now: for what outlives this process."""
+        if caller.proof is Proof.TOKEN:
+            return self._tokens.holds(caller.name, scope)
+        if self.open:
+            return True
+        if caller.name in (self._options.users or ()):
+            return scope in self._options.scopes_of(caller.name)
+        oidc = self._options.oidc
+        return caller.proof is Proof.SESSION and oidc is not None and scope in oidc.scopes_of(caller.groups)
+
     async def log_in(self, name: str, password: str, address: str) -> Caller:
         """Begin a session.
 

@@ -93,11 +93,14 @@ class ApiTokens:
             return None
         return None if found.end is not None and self._today() > found.end else found
 
-    def holds(self, name: str) -> bool:
-        """Whether a token of this name is valid now, for what was begun with it."""
+    def holds(self, name: str, scope: Scope | None = None) -> bool:
+        """Whether a token of this name, with a scope if that is given, is valid now, for what was begun with it."""
         self._reload()
         today = self._today()
-        return any(item.name == name and (item.end is None or today <= item.end) for item in self._tokens.values())
+        return any(
+            item.name == name and (item.end is None or today <= item.end) and (scope is None or scope in item.scopes)
+            for item in self._tokens.values()
+        )
 
     def _reload(self) -> None:
         if self._path is None or (version := file_version(self._path)) == self._version:

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from typing import Annotated
 
+import attrs
 from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,11 +17,12 @@ from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.errors import RETRY_AFTER, as_problems
 from qmf.web.messages.openapi import problems, registration
 from qmf.web.messages.pull_routes import Name
-from qmf.web.messages.push.consumers import PushConsumer
+from qmf.web.messages.push.consumers import PushConsumer, RegistrationExists
 from qmf.web.messages.push.registration import (
     PushRegistration,
     RegistrationError,
     read_registration,
+    registration_owner,
     write_registration,
 )
 from qmf.web.messages.push.store import PushStoreError
@@ -75,7 +77,8 @@ class PushRoutes:
         destination, urls = self._destination(request, name)
         caller = self._access.check(request, Scope.MESSAGES)
         with self._access.audit.attempt(caller, "push", destination=str(destination)) as record:
-            wanted = await self._read_registration(request, destination)
+            owner = registration_owner(caller.name, caller.proof, caller.groups)
+            wanted = attrs.evolve(await self._read_registration(request, destination), owner=owner)
             record |= {"to": wanted.href, "registration": wanted.id, "durable": wanted.durable}
             await self._add(wanted)
         return Response(status_code=201, headers={"Location": f"{urls.base}/{urls.push_factory}/{wanted.id}"})
@@ -95,13 +98,13 @@ class PushRoutes:
             raise Problem(409, "a durable registration needs a folder: start the server with --push-dir")
         if not may_push_to(wanted.href, push.hosts):
             raise Problem(403, f"{wanted.href[:200]!r} is no host that may be pushed to; --push-to names them")
-        if push.find(wanted.destination, wanted.id) is not None:
-            raise Problem(409, f"there is a registration {wanted.id[:100]!r}")
         if len(push) >= push.limit:
             raise Problem(503, f"there are {push.limit} registrations, which is the limit", headers=_RETRY)
         with as_problems():
             try:
                 await push.add(wanted)
+            except RegistrationExists as error:
+                raise Problem(409, str(error)) from error
             except PushStoreError as error:
                 raise Problem(500, str(error)) from error
 

@@ -6,9 +6,19 @@ from starlette.requests import HTTPConnection
 
 from qmf.web.access.access import WebAccess
 from qmf.web.messages.destinations import DestinationKind
+from qmf.web.messages.push.registration import PushRegistration
 from qmf.web.messages.requests import read_destination
 from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
+
+
+def may_push(access: WebAccess, registration: PushRegistration) -> bool:
+    """Whether the owner of a push registration may still have the messages; without one, who wrote its file may."""
+    owner, destination = registration.owner, registration.destination
+    if owner is None:
+        return True
+    topic = destination.kind is DestinationKind.TOPIC
+    return access.may_still(owner, Scope.MESSAGES) and access.rules.may_consume(owner, destination.name, topic=topic)
 
 
 class DestinationRights:

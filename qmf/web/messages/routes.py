@@ -14,7 +14,7 @@ from qmf.web.messages.destinations import DestinationKind
 from qmf.web.messages.pull_routes import PullRoutes
 from qmf.web.messages.push_routes import PushRoutes
 from qmf.web.messages.requests import no_query
-from qmf.web.messages.rights import DestinationRights
+from qmf.web.messages.rights import DestinationRights, may_push
 from qmf.web.messages.service import CONTAINER, MessageService
 from qmf.web.services import WebServices
 
@@ -42,6 +42,7 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
         ),
         push_dir=services.options.push_dir,
         push_to=services.options.push_hosts,
+        may_push=lambda registration: may_push(services.access, registration),
     )
 
     @contextlib.asynccontextmanager

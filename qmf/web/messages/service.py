@@ -8,7 +8,7 @@ from pathlib import Path
 from qmf.web.messages.broker_links import BrokerLinks, MakeConnection
 from qmf.web.messages.creations import Creations
 from qmf.web.messages.pull_consumers import PullConsumers
-from qmf.web.messages.push.consumers import PushConsumers
+from qmf.web.messages.push.consumers import MayPush, PushConsumers
 from qmf.web.messages.push.store import PushStore
 
 #: Pull consumers at a time.
@@ -38,6 +38,7 @@ class MessageService:
         max_consumers: int = MAX_CONSUMERS,
         push_dir: Path | None = None,
         push_to: Collection[str] | None = None,
+        may_push: MayPush,
     ) -> None:
         """Make the parts; nothing is connected yet.
 
@@ -46,6 +47,7 @@ class MessageService:
             max_consumers: pull consumers at a time.
             push_dir: folder of durable push registrations; None: there are none.
             push_to: hosts that may be pushed to, as names or ``name:port``; None for any.
+            may_push: whether the owner of a push registration may have its messages.
 
         Raises:
             PushStoreError: the folder cannot be used.
@@ -54,7 +56,7 @@ class MessageService:
         self.consumers = PullConsumers(self.links, limit=max_consumers)
         self.creations = Creations(self.links)
         store = None if push_dir is None else PushStore(push_dir)
-        self.push = PushConsumers(self.links, store=store, hosts=push_to, limit=MAX_PUSHES)
+        self.push = PushConsumers(self.links, store=store, hosts=push_to, limit=MAX_PUSHES, may_push=may_push)
 
     def open(self) -> None:
         """Begin with the durable push registrations.

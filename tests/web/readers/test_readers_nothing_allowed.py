@@ -72,6 +72,29 @@ async def test_every_route(tmp_path: Path) -> None:
         assert len(added) == 1
 
 
+#: Where collectors of OTLP and of Prometheus' remote write take what is sent to them.
+COLLECTORS = (
+    "/v1/metrics",
+    "/v1/logs",
+    "/v1/traces",
+    "/api/v1/write",
+    "/api/v1/otlp/v1/metrics",
+    "/metrics",
+    "/events",
+)
+
+
+async def test_nothing_comes_in_as_metrics(tmp_path: Path) -> None:
+    """OTLP is a way out, to the collector that the command line names."""
+    async with web(tmp_path, rules=RULES) as here:
+        protobuf = {"Content-Type": "application/x-protobuf"}
+        for path in COLLECTORS:
+            for method in ("POST", "PUT", "PATCH", "DELETE"):
+                for auth, statuses in ((None, (401,)), (BOB, (404, 405)), (ANN, (404, 405))):
+                    answer = await here.http.request(method, path, auth=auth, content=b"\n\0", headers=protobuf)
+                    assert answer.status_code in statuses, (method, path, auth, answer.text)
+
+
 @pytest.mark.slow
 async def test_streams_and_sockets(tmp_path: Path) -> None:
     async with web(tmp_path, over_network=True, rules=RULES) as here, asyncio.timeout(WAIT_LIMIT):

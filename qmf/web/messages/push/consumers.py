@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import attrs
 import httpx
 
+from qmf.errors import CallerError
 from qmf.messaging import Message, MessagingError, Timeout
 from qmf.web.messages.broker_links import BrokerLinks, ConsumerSource
 from qmf.web.messages.consumer_ids import ConsumerOptions
@@ -30,6 +31,17 @@ _WAIT = 60.0
 _FIRST_PAUSE, _LAST_PAUSE = 0.2, 10.0
 
 
+#: Says of a registration whether its owner may still have its messages.
+MayPush = Callable[[PushRegistration], bool]
+
+#: The problem of a registration whose owner may not consume there any more.
+NOT_ALLOWED = "its owner may not consume there any more"
+
+
+class RegistrationExists(CallerError):
+    """There is a registration with this id."""
+
+
 class PushConsumer:
     """A registration at work.
 
@@ -39,12 +51,15 @@ class PushConsumer:
         problem: why the last attempt failed; None after one that did not.
     """
 
-    def __init__(self, registration: PushRegistration, links: BrokerLinks, target: PushTarget) -> None:
+    def __init__(
+        self, registration: PushRegistration, links: BrokerLinks, target: PushTarget, may_push: MayPush
+    ) -> None:
         self.registration = registration
         self.pushed = 0
         self.problem: str | None = None
         self._links = links
         self._target = target
+        self._may_push = may_push
         self._source: ConsumerSource | None = None
 
     @property
@@ -58,7 +73,7 @@ class PushConsumer:
         self._source = await self._links.source(self.registration.destination, self._options)
 
     async def run(self) -> bool:
-        """Push messages until the registration fails.
+        """Push messages until the registration fails, or its owner may not have them any more.
 
         Returns:
             False: it has failed, and is to be disabled. Otherwise it ends by cancelling.
@@ -82,6 +97,10 @@ class PushConsumer:
 
     async def _process(self, source: ConsumerSource, message: Message) -> bool:
         """Push a message, and tell the broker what became of it; False if the registration is to be disabled."""
+        if not self._may_push(self.registration):
+            self.problem = NOT_ALLOWED
+            await source.release(message)
+            return False
         outcome = await self._push(message)
         if outcome is PushOutcome.DONE:
             self.pushed += 1
@@ -123,7 +142,13 @@ class PushConsumers:
     """All push consumers of a server."""
 
     def __init__(
-        self, links: BrokerLinks, *, store: PushStore | None, hosts: Collection[str] | None, limit: int
+        self,
+        links: BrokerLinks,
+        *,
+        store: PushStore | None,
+        hosts: Collection[str] | None,
+        limit: int,
+        may_push: MayPush,
     ) -> None:
         """Begin without consumers.
 
@@ -132,19 +157,23 @@ class PushConsumers:
             store: for durable registrations; None: there are none.
             hosts: that may be pushed to; None for any.
             limit: registrations at a time.
+            may_push: asked for each message.
         """
         self.hosts = hosts
         self.limit = limit
         self.durable = store is not None
         self._links = links
+        self._may_push = may_push
         self._store = store
         self._consumers: dict[str, PushConsumer] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        #: Ids of registrations that are being added: their consumers are not there yet.
+        self._adding: set[str] = set()
         self._client: httpx.AsyncClient | None = None
         self._restored = False
 
     def __len__(self) -> int:
-        return len(self._consumers)
+        return len(self._consumers) + len(self._adding)
 
     def restore(self) -> None:
         """Begin with the registrations of the store. A second call does nothing.
@@ -164,9 +193,19 @@ class PushConsumers:
         """Begin to push; a durable registration is kept first.
 
         Raises:
+            RegistrationExists: its id is that of another one, of this destination or of another.
             PushStoreError: it cannot be kept.
             MessagingError, Timeout: the broker refuses the source.
         """
+        if registration.id in self._consumers or registration.id in self._adding:
+            raise RegistrationExists(f"there is a registration {registration.id!r}")
+        self._adding.add(registration.id)
+        try:
+            await self._add(registration)
+        finally:
+            self._adding.discard(registration.id)
+
+    async def _add(self, registration: PushRegistration) -> None:
         consumer = self._consumer(registration)
         await consumer.open()
         if registration.durable and self._store is not None:
@@ -211,7 +250,9 @@ class PushConsumers:
     def _consumer(self, registration: PushRegistration) -> PushConsumer:
         if self._client is None:
             self._client = httpx.AsyncClient(timeout=ANSWER_TIMEOUT, follow_redirects=False, trust_env=False)
-        return PushConsumer(registration, self._links, PushTarget(registration, self._client, self.hosts))
+        return PushConsumer(
+            registration, self._links, PushTarget(registration, self._client, self.hosts), self._may_push
+        )
 
     def _start(self, consumer: PushConsumer) -> None:
         id = consumer.registration.id

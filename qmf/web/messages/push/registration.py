@@ -13,6 +13,7 @@ import attrs
 from lxml import etree
 
 from qmf.errors import CallerError
+from qmf.web.access.caller import Caller, Proof
 from qmf.web.messages.destinations import Destination, DestinationKind
 
 #: Bytes of a document, at most.
@@ -75,6 +76,8 @@ class PushRegistration:
         enabled: False after that.
         credentials: for the URL, or None.
         headers: sent with each message.
+        owner: who has created it, whose rights count for as long as it is there; without scopes, address and session.
+            None: whoever has written its file.
     """
 
     id: str
@@ -91,6 +94,7 @@ class PushRegistration:
     enabled: bool = True
     credentials: Credentials | None = None
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
+    owner: Caller | None = None
 
 
 def read_registration(document: bytes, id: str, destination: Destination | None = None) -> PushRegistration:
@@ -99,7 +103,7 @@ def read_registration(document: bytes, id: str, destination: Destination | None 
     Args:
         document: with the root ``push-registration`` or ``push-topic-registration``.
         id: for one that has none.
-        destination: whose messages are pushed; None: as the document says.
+        destination: whose messages are pushed; None for a document of the store, which says it, and who the owner is.
 
     Raises:
         RegistrationError: the document is wrong.
@@ -159,6 +163,7 @@ class _Reader:
             enabled=self._boolean("enabled", default=True),
             credentials=self._credentials(),
             headers=tuple(self._header(element) for element in self._elements.pop("header", [])),
+            owner=None if destination else self._owner(),
         )
         for ignored in ("destination", "topic", "sessionCount"):
             self._elements.pop(ignored, None)
@@ -213,6 +218,17 @@ class _Reader:
             raise RegistrationError("authentication has no username")
         return Credentials(schemes[kinds[0].tag], username, password or "")
 
+    def _owner(self) -> Caller | None:
+        found = self._elements.pop("owner", [])
+        if not found:
+            return None
+        proofs = {item.value: item for item in Proof}
+        if len(found) != 1 or (proof := proofs.get(found[0].get("proof") or "")) is None:
+            raise RegistrationError(f"there must be one owner, with a proof: {', '.join(proofs)}")
+        return registration_owner(
+            found[0].get("name") or "", proof, frozenset(element.text or "" for element in found[0].iter("group"))
+        )
+
     @staticmethod
     def _header(element: etree._Element) -> tuple[str, str]:
         name, value = element.get("name") or "", (element.text or "").strip()
@@ -245,12 +261,17 @@ class _Reader:
         return int(text)
 
 
+def registration_owner(name: str, proof: Proof, groups: frozenset[str]) -> Caller:
+    """The owner of a registration: as a caller, with what is kept of it."""
+    return Caller(name=name, scopes=frozenset(), proof=proof, address="", groups=groups)
+
+
 def write_registration(registration: PushRegistration, *, secrets: bool) -> bytes:
     """A registration as XML.
 
     Args:
         registration: what to write.
-        secrets: with password and headers; for the store, never for clients.
+        secrets: with password, headers and owner; for the store, never for clients.
     """
     topic = registration.destination.kind is DestinationKind.TOPIC
     root = etree.Element("push-topic-registration" if topic else "push-registration", id=registration.id)
@@ -279,5 +300,9 @@ def write_registration(registration: PushRegistration, *, secrets: bool) -> byte
             add("password", registration.credentials.password, scheme)
     for name, value in registration.headers if secrets else ():
         etree.SubElement(root, "header", name=name).text = value
+    if secrets and (owner := registration.owner) is not None:
+        element = etree.SubElement(root, "owner", name=owner.name, proof=owner.proof.value)
+        for group in sorted(owner.groups):
+            add("group", group, element)
     written: bytes = etree.tostring(root, pretty_print=True, encoding="utf-8")
     return written

@@ -65,7 +65,7 @@ class PushStore:
         try:
             content = write_registration(registration, secrets=True)
             replace_file(self._path(registration), content, mode=PRIVATE, sync=True)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter: a name that XML has no form for
             raise PushStoreError(
                 f"{self._folder}: registration {registration.id} cannot be written: {error}"
             ) from error

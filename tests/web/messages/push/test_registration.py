@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qmf.web.access.caller import Proof
 from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.push.registration import (
     Credentials,
@@ -16,6 +17,7 @@ from qmf.web.messages.push.registration import (
     Scheme,
     UrlRelation,
     read_registration,
+    registration_owner,
     write_registration,
 )
 
@@ -43,6 +45,7 @@ def document(link: str, *more: str) -> str:
         disable_on_failure=st.booleans(),
         enabled=st.booleans(),
         credentials=st.none() | st.builds(Credentials, st.sampled_from(Scheme), TEXT, TEXT),
+        owner=st.none() | st.builds(registration_owner, TEXT, st.sampled_from(Proof), st.frozensets(TEXT, max_size=3)),
         headers=st.lists(st.tuples(st.just("X-A"), TEXT), max_size=3).map(tuple),
     )
 )
