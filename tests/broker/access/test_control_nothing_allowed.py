@@ -47,6 +47,8 @@ RECEIVERS = (
     "none; {create: always, node: {x-declare: {alternate-exchange: amq.fanout}}}",
 )  # fmt: skip
 
+STOMP = websockets.Subprotocol("v12.stomp")
+
 #: Frames of STOMP with their headers; each ends the connection.
 FRAMES: tuple[tuple[str, dict[str, str]], ...] = (
     ("SEND", {"destination": "q"}),
@@ -178,11 +180,30 @@ async def stomp(broker: VisibleBroker) -> None:
     await client.closed()
 
 
+async def stomp_over_websocket(broker: VisibleBroker) -> None:
+    assert broker.ws_url is not None
+    login = "CONNECT\naccept-version:1.2\nhost:mq\nlogin:bob\npasscode:b\n\n\0"
+    for command, headers in FRAMES:
+        lines = "".join(f"{name}:{value}\n" for name, value in headers.items())
+        body = "bob" if command == "SEND" else ""
+        async with websockets.connect(broker.ws_url, subprotocols=[STOMP], proxy=None) as client:
+            await client.send(login)
+            assert (await client.recv(decode=False)).startswith(b"CONNECTED\n")
+            await client.send(f"{command}\n{lines}\n{body}\0")
+            refused = await client.recv(decode=False)
+            assert refused.startswith(b"ERROR\n"), (command, headers)
+            assert b"denies it" in refused, (command, headers)
+            with pytest.raises(websockets.ConnectionClosed):
+                await client.recv()
+
+
 Attempt = Callable[[VisibleBroker], Awaitable[None]]
 
 
 @pytest.mark.parametrize("rules", ["", ACCESS], ids=["nothing", "access"])
-@pytest.mark.parametrize("attempt", [amqp, amqp_over_websocket, management, mqtt, mqtt_over_websocket, stomp])
+@pytest.mark.parametrize(
+    "attempt", [amqp, amqp_over_websocket, management, mqtt, mqtt_over_websocket, stomp, stomp_over_websocket]
+)
 async def test_what_no_rule_allows(tmp_path: Path, attempt: Attempt, rules: str) -> None:
     async with unchanged(tmp_path, rules) as broker:
         await attempt(broker)
