@@ -40,11 +40,13 @@ class Case:
         title: of the figure.
         by_key: the rules are about routing keys; otherwise about other things.
         keys: of the messages; 0: they go to the queue itself.
+        pattern: of the rules about keys, with a number.
     """
 
     title: str
     by_key: bool
     keys: int
+    pattern: str = "secret.{}.#"
 
 
 CASES = (
@@ -54,11 +56,15 @@ CASES = (
     Case("to an exchange, rules about keys, one key", by_key=True, keys=1),
     Case("to an exchange, rules about keys, 100 keys", by_key=True, keys=100),
     Case("to an exchange, rules about keys, each message a new key", by_key=True, keys=NEW_KEYS),
+    Case("to an exchange, wildcards come first, 100 keys", by_key=True, keys=100, pattern="*.secret-{}.#"),
+    Case("to an exchange, wildcards come first, new keys", by_key=True, keys=NEW_KEYS, pattern="*.secret-{}.#"),
+    Case("to an exchange, keys with ${user}, new keys", by_key=True, keys=NEW_KEYS, pattern="${{user}}.secret-{}.#"),
 )
 
 
-def rules(count: int, *, by_key: bool) -> str:
+def rules(count: int, case: Case) -> str:
     """A file; the last rules allow what is measured."""
+    by_key = case.by_key
     needed = (
         "acl allow all access",
         "acl allow all create",
@@ -69,7 +75,7 @@ def rules(count: int, *, by_key: bool) -> str:
     )
     few = needed if by_key else needed[:-2]
     lines = (
-        f"acl deny all publish exchange name=amq.topic routingkey=secret.{number}.#"
+        f"acl deny all publish exchange name=amq.topic routingkey={case.pattern.format(number)}"
         if by_key
         else f"acl deny all purge queue name=secret.{number}"
         for number in range(count - len(few))
@@ -121,7 +127,7 @@ def client(broker: MeasuredBroker, case: Case) -> Iterator[Client]:
 def measure(case: Case, count: int, messages: int, rounds: int, folder: Path) -> Mapping[bool, Sequence[float]]:
     """Costs with rules and without, of rounds in turn, of one pair of brokers."""
     file = folder / "bench.acl"
-    file.write_text(rules(count, by_key=case.by_key))
+    file.write_text(rules(count, case))
     found: dict[bool, list[float]] = {True: [], False: []}
     with (
         own_broker("--acl-file", str(file)) as ruled,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from qmf.acl.key_index import KeyIndex
 from qmf.acl.rules import AclRule, has_placeholder
-from qmf.acl.users import restore_placeholders
+from qmf.acl.users import restore_placeholders, texts_of_user
 from qmf.acl.words import RuleOutcome
 from qmf.bus.topics import AMQP_TOPICS, TopicDialect
 
@@ -34,7 +34,7 @@ class PublishingRules:
             default: decides where none of them matches.
             dialect: of the exchange's keys.
         """
-        self._user = user
+        self._texts = texts_of_user(user)
         self._rules: list[AclRule] = []
         # Places in the list above, by the keys of the rules: as they are, and those with placeholders.
         plain: list[tuple[str, int]] = []
@@ -73,7 +73,7 @@ class PublishingRules:
         """Publishing with a key is allowed, by a rule that does not log; otherwise `first` decides."""
         if "${" in key:
             return False
-        if key.partition(self._separator)[0] in self._free_words:
+        if self._free_words and key.partition(self._separator)[0] in self._free_words:
             return True
         place = self._place(key) if self._has_own else self._plain.first(key)
         return self._last_allows if place is None else self._allows[place]
@@ -81,7 +81,12 @@ class PublishingRules:
     def _place(self, key: str) -> int | None:
         place = self._plain.first(key)
         if self._has_own:
-            own = self._of_user.first(restore_placeholders(key, self._user))
-            if own is not None and (place is None or own < place):
+            restored = restore_placeholders(key, self._texts)
+            # Rules about a user match no key that has nothing of that user.
+            if (
+                restored != key
+                and (own := self._of_user.first(restored)) is not None
+                and (place is None or own < place)
+            ):
                 return own
         return place

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from qmf.acl.users import replace_placeholders, restore_placeholders
+from qmf.acl.users import replace_placeholders, restore_placeholders, texts_of_user
 from qmf.acl.words import (
     ALL,
     BROKER,
@@ -154,7 +154,7 @@ class AclRule:
         if lookup.publishing and has_placeholder(key):
             return False
         if has_placeholder(self.properties["routingkey"]):
-            key = restore_placeholders(key, lookup.user)
+            key = restore_placeholders(key, texts_of_user(lookup.user))
         if lookup.name == MQTT_EXCHANGE and lookup.object_type == "exchange":
             if lookup.publishing:
                 return bool(self._mqtt_topics.match(key))

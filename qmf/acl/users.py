@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from qmf.acl.words import DOMAIN, USER, USER_DOMAIN
 
 
@@ -11,12 +13,21 @@ def replace_placeholders(text: str, user: str) -> str:
     return text.replace(USER, name).replace(DOMAIN, domain).replace(USER_DOMAIN, both)
 
 
-def restore_placeholders(key: str, user: str) -> str:
-    """A routing key with a user's names replaced by placeholders, as a rule that has these is compared with it."""
+def texts_of_user(user: str) -> Sequence[tuple[str, str]]:
+    """What stands in keys for a user, each with its placeholder, in the order in which they are restored."""
     name, domain, both = _forms(user)
-    for text, placeholder in ((both, USER_DOMAIN), (name, USER), (domain, DOMAIN)):
-        if text:
-            key = key.replace(text, placeholder)
+    return [found for found in ((both, USER_DOMAIN), (name, USER), (domain, DOMAIN)) if found[0]]
+
+
+def restore_placeholders(key: str, texts: Sequence[tuple[str, str]]) -> str:
+    """A routing key with a user's names replaced by placeholders, as a rule that has these is compared with it.
+
+    Args:
+        key: of a message.
+        texts: `texts_of_user`.
+    """
+    for text, placeholder in texts:
+        key = key.replace(text, placeholder)
     return key
 
 

@@ -14,12 +14,12 @@ _WORDS = ("a", "b", "$s", "", "*", "+", "#")
 
 @given(data=st.data(), dialect=st.sampled_from([AMQP_TOPICS, MQTT_TOPICS]))
 def test_the_first_of_all_that_match(data: st.DataObject, dialect: TopicDialect) -> None:
-    texts = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=4).map(dialect.separator.join)
+    texts = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=5).map(dialect.separator.join)
     patterns = [(text, place) for place, text in enumerate(data.draw(st.lists(texts, max_size=10)))]
     table: TopicTable[int] = TopicTable(dialect)
     for text, place in patterns:
         table.add(text, place)
-    index = KeyIndex(patterns, dialect)
+    index = KeyIndex(patterns, dialect, max_shapes=data.draw(st.integers(0, 4)))
     assert bool(index) == bool(patterns)
     for key in data.draw(st.lists(texts, min_size=1, max_size=5)):
         assert index.first(key) == min(table.match(key), default=None)
@@ -33,4 +33,25 @@ def test_the_first_of_all_that_match(data: st.DataObject, dialect: TopicDialect)
 )
 def test_a_file_in_its_order(key: str, place: int | None) -> None:
     patterns = ["a.b", "stock.x", "stock.#", "*.a", "stock.nyse.*"]
+    assert KeyIndex([(text, place) for place, text in enumerate(patterns)], AMQP_TOPICS).first(key) == place
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ("stock.x", 3),
+        ("stock.uk.x", 0),
+        ("stock.uk", 0),
+        ("uk.x", 3),
+        ("stock.x.fr", 1),
+        ("stock.a.secret.b", 2),
+        ("secret", 2),
+        ("bond.x", 3),
+        ("stock.x.q.de", 4),
+        ("stock.q.de.x", 5),
+        ("bond", None),
+    ],
+)
+def test_patterns_whose_wildcards_come_first(key: str, place: int | None) -> None:
+    patterns = ["*.uk.#", "#.fr", "#.secret.#", "*.x", "stock.#.q.*", "stock.#"]
     assert KeyIndex([(text, place) for place, text in enumerate(patterns)], AMQP_TOPICS).first(key) == place
