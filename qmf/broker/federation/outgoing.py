@@ -52,7 +52,7 @@ class PushingLink(SendingEnd):
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
         """See `Consumer`."""
-        if self._ids is not None:
+        if self._ids is not None or self.queue.reserved:
             return self._deliver_singly(entries)
         kept: list[Entry] = []
         messages: list[bytes] = []
@@ -82,7 +82,7 @@ class PushingLink(SendingEnd):
 
     def _prepare(self, message: Message) -> bytes:
         """See `SendingEnd`."""
-        data = self._contents.data_to_send(message)
+        data = self._data_to_send(message)
         return data if message.message_format and message.opaque else self._with_trace(data)
 
     def _with_trace(self, data: bytes) -> bytes:

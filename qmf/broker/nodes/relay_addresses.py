@@ -11,7 +11,7 @@ import attrs
 from qmf.broker.nodes.bindings import Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import ExchangeCounters
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.message import Message, with_time_left
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.sections import read_annotation
 from qmf.codec import amqp10
@@ -177,6 +177,12 @@ def relay_annotations(message: Message) -> Mapping[str, object]:
     except DecodeError:
         return {}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def data_to_forward(message: Message) -> bytes:
+    """A message that waits in a transmission queue, with what is left of its time to live, as it is sent."""
+    expires = relay_annotations(message).get(RELAY_EXPIRES)
+    return with_time_left(message.data, expires / 1000 - time.time()) if isinstance(expires, int) else message.data
 
 
 def _user(message: Message) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 
 from qmf.broker.federation.definitions import Domain
@@ -14,10 +13,10 @@ from qmf.broker.federation.sending_ends import SendingEnd, SendingTerms
 from qmf.broker.federation.sending_links import SendingLink, report_doubt
 from qmf.broker.nodes.addressed import with_sender
 from qmf.broker.nodes.entries import GONE, Entry
-from qmf.broker.nodes.message import Message, with_time_left
+from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.nodes.relay_addresses import AT, RELAY_EXPIRES, RELAY_TO, RELAY_USER, relay_annotations
+from qmf.broker.nodes.relay_addresses import AT, RELAY_TO, RELAY_USER, data_to_forward, relay_annotations
 from qmf.broker.nodes.traces import add_to_trace
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.protocols.amqp.conditions import CONDITIONS
@@ -122,9 +121,7 @@ class TransferEnd(SendingEnd):
             raise DecodeError("the message does not say to which address it is to be relayed")
         if reason := self._trace.refusal(message.data):
             raise DecodeError(reason)
-        data = message.data
-        if isinstance(expires := found.get(RELAY_EXPIRES), int):
-            data = with_time_left(data, expires / 1000 - time.time())
+        data = data_to_forward(message)
         to = address if self._full_address else address.rpartition(AT)[0]
         return add_to_trace(with_sender(data, str(found.get(RELAY_USER, "")), to), self._trace.added)
 

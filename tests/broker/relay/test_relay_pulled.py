@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from broker.federation.federated import IN, pair, receive, send
 from broker.operations.rules import REASON, refusing
@@ -46,6 +48,36 @@ async def test_a_message_keeps_its_identity_and_names_its_node() -> None:
         async with aio.Connection(there.url) as connection:
             got = await (await (await connection.session()).receiver("orders")).fetch(timeout=30)
         assert (got.id, got.subject, got.content, got.properties["colour"]) == ("order-17", "new", {"n": 1}, "red")
+
+
+async def test_a_message_leaves_with_what_is_left_of_its_time_to_live() -> None:
+    """Whoever pulls it: a link, with resumption or without, and any other client, alone or with others."""
+    async with relaying(other=["orders", "copies"]) as (here, there):
+        here.relay()
+        for number in range(4):
+            await send(here, ORDERS, str(number), ttl=60)
+        await send(here, ORDERS, "no end")
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await until(lambda: loop.time() > began + 0.05, "some of the time to live")
+        async with aio.Connection(here.url) as connection:
+            session = await connection.session()
+            receiver = await session.receiver(f"{WAITING}; {{mode: browse}}", capacity=10)
+            assert [left(await receiver.fetch(timeout=30)) for _ in range(5)] == [True] * 4 + [None]
+            await receiver.close()
+            receiver = await session.receiver(WAITING, capacity=1)
+            assert left(await receiver.fetch(timeout=30))
+            await session.acknowledge()
+            await receiver.close()
+        pull(here, there)
+        async with aio.Connection(there.url) as connection:
+            receiver = await (await connection.session()).receiver("orders", capacity=10)
+            assert [left(await receiver.fetch(timeout=30)) for _ in range(4)] == [True] * 3 + [None]
+
+
+def left(message: Message) -> bool | None:
+    """A message has less than its time to live, which was a minute; None if it has none."""
+    return None if message.ttl is None else 30 < message.ttl < 59.96
 
 
 async def test_a_message_without_a_node_is_a_dead_letter_where_it_was_pulled() -> None:

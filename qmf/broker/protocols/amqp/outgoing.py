@@ -8,8 +8,10 @@ from collections.abc import Hashable, Iterable, Sequence
 import attrs
 
 from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
+from qmf.broker.nodes.relay_addresses import data_to_forward
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.bus.engine.events import OutcomeReceived
@@ -101,7 +103,11 @@ class OutgoingLink:
 
     def deliver(self, entry: Entry) -> None:
         """See `Consumer`."""
-        self._send(entry, self._contents.data_to_send(entry.message))
+        self._send(entry, self._data_to_send(entry.message))
+
+    def _data_to_send(self, message: Message) -> bytes:
+        """A message with what is left of its time to live; in a transmission queue that ends by the relay."""
+        return data_to_forward(message) if self.queue.reserved else self._contents.data_to_send(message)
 
     def _send(self, entry: Entry, data: bytes) -> None:
         """Send an entry, with data that may have changed."""
@@ -120,6 +126,8 @@ class OutgoingLink:
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
         """See `Consumer`."""
+        if self.queue.reserved:
+            return self._deliver_singly(entries)
         messages: list[bytes] = []
         for entry in entries:
             message = entry.message
