@@ -5,16 +5,15 @@ from __future__ import annotations
 from starlette.requests import HTTPConnection
 
 from qmf.web.access.access import WebAccess
-from qmf.web.messages.destinations import DestinationKind
-from qmf.web.messages.push.registration import PushRegistration
+from qmf.web.access.caller import Caller
+from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.requests import read_destination
 from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
 
 
-def may_push(access: WebAccess, registration: PushRegistration) -> bool:
+def may_push(access: WebAccess, owner: Caller | None, destination: Destination) -> bool:
     """Whether the owner of a push registration may still have the messages; without one, who wrote its file may."""
-    owner, destination = registration.owner, registration.destination
     if owner is None:
         return True
     topic = destination.kind is DestinationKind.TOPIC

@@ -42,7 +42,7 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
         ),
         push_dir=services.options.push_dir,
         push_to=services.options.push_hosts,
-        may_push=lambda registration: may_push(services.access, registration),
+        may_push=lambda registration: may_push(services.access, registration.owner, registration.destination),
     )
 
     @contextlib.asynccontextmanager
