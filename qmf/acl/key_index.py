@@ -12,6 +12,7 @@ like ``#.uk.#``. Others with several ``#``, and those of rare shapes if there ar
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
@@ -23,6 +24,9 @@ from qmf.bus.topics import TopicDialect, TopicTable
 
 #: Shapes that are looked up one after the other; looking up more would cost more than the trie.
 MAX_SHAPES = 40
+
+#: Stands for the place of no pattern.
+_NOWHERE = sys.maxsize
 
 #: Where the words of a pattern are that are no wildcards: from the beginning, and behind a ``#`` from the end, which is
 #: negative; the number of words before the ``#``; the number behind it, or -1 without one; a wildcard comes first.
@@ -137,12 +141,12 @@ class KeyIndex:
         #: Of patterns with one word between two ``#``.
         self._anywhere: dict[str, int] = {}
         self._rest: TopicTable[int] = TopicTable(dialect)
-        #: The lowest place in the trie; None if it is empty.
-        self._first_of_rest: int | None = None
+        #: The lowest place in the trie.
+        self._first_of_rest = _NOWHERE
         self._shapes = self._make_shapes(wild, max_shapes)
 
     def __bool__(self) -> bool:
-        return bool(self._literal or self._by_word or self._shapes or self._anywhere or self._first_of_rest is not None)
+        return bool(self._literal or self._by_word or self._shapes or self._anywhere or self._first_of_rest < _NOWHERE)
 
     def whole_words(self) -> Mapping[str, int]:
         """First words whose keys all have one answer."""
@@ -168,26 +172,25 @@ class KeyIndex:
         return found
 
     def _search(self, words: Sequence[str]) -> int | None:
-        count = len(words)
         hidden = self._hides and self._is_hidden(words[0])
-        found: int | None = None
+        found = self._search_shapes(words, hidden=hidden)
+        if self._anywhere and not hidden:
+            found = min((found, *(self._anywhere.get(word, _NOWHERE) for word in words)))
+        if self._first_of_rest < found:
+            found = min((found, *self._rest.match(self._separator.join(words))))
+        return None if found == _NOWHERE else found
+
+    def _search_shapes(self, words: Sequence[str], *, hidden: bool) -> int:
+        count = len(words)
+        found = _NOWHERE
         for shape in self._shapes:
-            if found is not None and found < shape.first:
+            if found < shape.first:
                 break
             if count < shape.least or (shape.exact and count != shape.least) or (hidden and shape.wild):
                 continue
-            place = shape.places.get(shape.words(words))
-            if place is not None and (found is None or place < found):
+            place = shape.places.get(shape.words(words), _NOWHERE)
+            if place < found:
                 found = place
-        if self._anywhere and not hidden:
-            for word in words:
-                place = self._anywhere.get(word)
-                if place is not None and (found is None or place < found):
-                    found = place
-        if self._first_of_rest is not None and (found is None or self._first_of_rest < found):
-            return min(
-                (*self._rest.match(self._separator.join(words)), *(() if found is None else (found,))), default=None
-            )
         return found
 
     def _make_shapes(self, patterns: Sequence[tuple[Sequence[str], int]], most: int) -> Sequence[_Shape]:
@@ -201,8 +204,7 @@ class KeyIndex:
                 continue
             if form is None or form not in kept:
                 self._rest.add(self._separator.join(words), place)
-                if self._first_of_rest is None:
-                    self._first_of_rest = place
+                self._first_of_rest = min(self._first_of_rest, place)
                 continue
             shape = shapes.get(form)
             if shape is None:

@@ -50,8 +50,11 @@ def test_a_file_in_its_order(key: str, place: int | None) -> None:
         ("stock.x.q.de", 4),
         ("stock.q.de.x", 5),
         ("bond", None),
+        ("a.p", None),
+        ("a.p.b.q", 6),
+        ("stock.p.q", 5),
     ],
 )
 def test_patterns_whose_wildcards_come_first(key: str, place: int | None) -> None:
-    patterns = ["*.uk.#", "#.fr", "#.secret.#", "*.x", "stock.#.q.*", "stock.#"]
+    patterns = ["*.uk.#", "#.fr", "#.secret.#", "*.x", "stock.#.q.*", "stock.#", "#.p.#.q"]
     assert KeyIndex([(text, place) for place, text in enumerate(patterns)], AMQP_TOPICS).first(key) == place
