@@ -92,6 +92,22 @@ async def test_messages_go_there_and_come_from_there(name: str) -> None:
         await until(lambda: not first.depth("start"), "all were accepted")
 
 
+async def test_a_message_that_has_waited_leaves_with_what_is_left_of_its_time_to_live(name: str) -> None:
+    async with peer(name) as other, FederatedBroker(port=0, queues=["start", "end"]) as here:
+        await send(here, "start", "one", "two", ttl=60)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await until(lambda: loop.time() > began + 0.05, "some of the time to live")
+        here.domain(other.url)
+        here.link(OUT, "start", other.queue, name=unique("out"))
+        await send(here, "start", "three", ttl=59.9)
+        async with aio.Connection(other.url) as connection:
+            receiver = await (await connection.session()).receiver(other.queue, capacity=3)
+            for _ in range(3):
+                found = (await receiver.fetch(timeout=30)).ttl
+                assert (found is None and name == "rabbitmq") or (found is not None and 30 < found < 59.96)
+
+
 async def test_a_subscription_with_a_key(name: str) -> None:
     key = unique("key")
     async with peer(name) as other, FederatedBroker(port=0, queues=["here"]) as here:
