@@ -224,6 +224,40 @@ async def test_many_cuts_of_a_durable_link(name: str, tmp_path: Path) -> None:
         assert len(found) == len(contents)
 
 
+@pytest.mark.soak
+async def test_many_cuts_of_a_durable_link_from_there(name: str, tmp_path: Path) -> None:
+    """What the other broker sends again is known by its id, as the embedded one's is by its delivery tag."""
+    chance = random.Random(seed := random.randrange(2**32))
+    contents = [str(number) for number in range(CUTS * 10)]
+    async with peer(name) as other, FederatedBroker(port=0, data_dir=tmp_path / "here") as here:
+        wanted = read_node_declaration(("queue",), {"durable": True}, limits=here.registry.limits)
+        here.operations.create(BROKER, "here", wanted)
+        with FrameCutter(other.url) as proxy:
+            here.domain(proxy.url, durable=True)
+            link = unique("in")
+            here.link(IN, other.queue, "here", name=link, durable=True)
+            async with aio.Connection(other.url) as connection:
+                session = await connection.session()
+                sender = await session.sender(other.queue)
+                for start in range(0, len(contents), 10):
+                    await here.state(PeerLinkState.OPERATIONAL, link)
+                    for content in contents[start : start + 10]:
+                        await sender.send(Message(content, id=unique("id"), durable=True))
+                    await session.sync()
+                    for _ in range(chance.randrange(1, 60)):
+                        await asyncio.sleep(0)
+                    proxy.cut()
+            await until(lambda: here.depth("here") >= len(contents), lambda: f"{here.depth('here')} are here")
+            await here.state(PeerLinkState.OPERATIONAL, link)
+            await send(other.url, other.queue, "end")
+            found = await receive(here, "here", here.depth("here"))
+            while "end" not in found:
+                found += await receive(here, "here", 1)
+            here.operations.forwarding.delete(BROKER, IN.value, link)
+    print(f"{proxy.cuts} cuts of a link from {name} (seed {seed}): {len(contents)} messages, {len(found) - 1} arrived")
+    assert sorted(found) == sorted([*contents, "end"])
+
+
 async def test_a_message_with_a_duplicate_id_of_its_publisher(name: str) -> None:
     """Artemis drops the second one, which has the same id. Links leave it as it is."""
     async with peer(name) as other, FederatedBroker(port=0, queues=["here"]) as here:
