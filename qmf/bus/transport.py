@@ -13,12 +13,13 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import cast
 
 from qmf.bus.channels import client_channel, server_channel
 from qmf.bus.engine.engine import Engine
-from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened, EngineEvent, EventBatch
+from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened
 from qmf.bus.engine.link import Link
+from qmf.bus.transport_owner import NO_OWNER, TransportOwner
 from qmf.sasl.channel import Channel
 
 #: Bytes that may wait in the engine per session before `can_send` becomes False. Enough for one turn of the loop at
@@ -42,44 +43,6 @@ ACCEPT_DELAY = 0.01
 #: Seconds that a transport which is being closed may take to write its buffer. It is aborted then: a peer that does not
 #: read would keep it open.
 LINGER = 3.0
-
-
-class TransportOwner(Protocol):
-    """The user of a transport. Called on the loop's thread; must not block.
-
-    `on_connected` is called first and `on_disconnected` last, each once. Neither is called when connecting fails.
-    """
-
-    def on_connected(self) -> None:
-        """The transport is connected; with TLS, its handshake has ended."""
-
-    def on_event(self, event: EngineEvent | EventBatch) -> None:
-        """Something happened on the connection. What this call sends is written after all events of a read."""
-
-    def on_writable(self) -> None:
-        """Links for which `can_send` was False may have room now. Called after each write."""
-
-    def on_disconnected(self, error: Exception | None) -> None:
-        """The transport is closed: by us or by the peer (None), or because of an error. The engine is freed."""
-
-
-class _NoOwner:
-    """Stands for the owner of a transport that is closed."""
-
-    def on_connected(self) -> None:
-        """See `TransportOwner`."""
-
-    def on_event(self, event: EngineEvent | EventBatch) -> None:
-        """See `TransportOwner`."""
-
-    def on_writable(self) -> None:
-        """See `TransportOwner`."""
-
-    def on_disconnected(self, error: Exception | None) -> None:
-        """See `TransportOwner`."""
-
-
-_NO_OWNER: TransportOwner = _NoOwner()
 
 
 class PendingWrites:
@@ -418,7 +381,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         self._timer = self._scheduled = self._accept_timer = None
         self._before_write.clear()
         self.engine.free()
-        owner, self._owner = self._owner, _NO_OWNER  # each knows the other; both are gone with their last user
+        owner, self._owner = self._owner, NO_OWNER  # each knows the other; both are gone with their last user
         owner.on_disconnected(exc)
         self._end_turn()
 

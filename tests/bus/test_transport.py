@@ -8,7 +8,8 @@ from typing import Any, cast
 import pytest
 
 from qmf.bus.engine.engine import Engine
-from qmf.bus.transport import MAX_ACTIONS, MAX_FACTOR, AmqpTransport, PendingWrites, TransportOwner
+from qmf.bus.transport import MAX_ACTIONS, MAX_FACTOR, AmqpTransport, PendingWrites
+from qmf.bus.transport_owner import TransportOwner
 
 
 class _Engine:

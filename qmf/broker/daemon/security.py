@@ -88,18 +88,7 @@ def server_tls(options: argparse.Namespace) -> BrokerTls | None:
             if getattr(options, name):
                 raise TlsError(f"--{name.replace('_', '-')} needs --tls-cert")
         return None
-    return BrokerTls(
-        TlsOptions(
-            cert=options.tls_cert,
-            key=options.tls_key,
-            key_password=options.tls_key_password,
-            client_ca=options.tls_client_ca,
-            crl=options.tls_crl,
-            client_certificate_required=options.tls_client_certificate,
-            minimum_version=options.tls_min_version,
-            ciphers=options.tls_ciphers,
-        )
-    )
+    return BrokerTls(_tls_options(options, options.tls_cert, options.tls_key_password, options.tls_client_ca))
 
 
 def tls_port(options: argparse.Namespace) -> int | None:
@@ -118,17 +107,22 @@ def _nss_tls(options: argparse.Namespace) -> BrokerTls:
     if options.tls_key_password is None:
         raise TlsError("--ssl-cert-db needs --ssl-cert-password-file")
     database = NssDatabase(options.ssl_cert_db, options.ssl_cert_name or socket.getfqdn(), options.tls_key_password)
-    return BrokerTls(
-        TlsOptions(
-            cert=database.cert,
-            key_password=database.password,
-            client_ca=database.authorities if options.tls_client_certificate else None,
-            crl=options.tls_crl,
-            client_certificate_required=options.tls_client_certificate,
-            minimum_version=options.tls_min_version,
-            ciphers=options.tls_ciphers,
-        ),
-        database.export,
+    authorities = database.authorities if options.tls_client_certificate else None
+    return BrokerTls(_tls_options(options, database.cert, database.password, authorities), database.export)
+
+
+def _tls_options(
+    options: argparse.Namespace, cert: Path, key_password: Path | None, client_ca: Path | None
+) -> TlsOptions:
+    return TlsOptions(
+        cert=cert,
+        key=options.tls_key,
+        key_password=key_password,
+        client_ca=client_ca,
+        crl=options.tls_crl,
+        client_certificate_required=options.tls_client_certificate,
+        minimum_version=options.tls_min_version,
+        ciphers=options.tls_ciphers,
     )
 
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-from qmf.agent import Agent, Event
+from qmf.agent import Agent
 from qmf.broker.client_info import ClientInfo
+from qmf.broker.management.raising_observer import RaisingObserver
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
 from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import BrokerClient, ClientLink
-from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.errors import CallerError
 from qmf.models.broker import agent as model
 from qmf.models.security import agent as security
-
-log = logging.getLogger("qmf.broker")
 
 #: The classes of events that are raised, as by qpidd.
 EVENTS = (
@@ -46,7 +42,7 @@ EVENTS = (
 OWN_EVENTS = (security.ConnectionRevoked, security.LinkRevoked)
 
 
-class EventPublisher(BrokerObserver):
+class EventPublisher(RaisingObserver):
     """Raises events with the broker's agent."""
 
     def __init__(self, agent: Agent, registry: NodeRegistry, listening: str) -> None:
@@ -57,7 +53,7 @@ class EventPublisher(BrokerObserver):
             registry: of the broker.
             listening: host and port that the broker listens on.
         """
-        self._agent = agent
+        super().__init__(agent)
         self._registry = registry
         self._listening = listening
         #: Names and users of the connections that there are, as events have them.
@@ -234,10 +230,3 @@ class EventPublisher(BrokerObserver):
             return known
         info = client.info
         return connection_address(info.local or self._listening, info.address), sstr(info.user)
-
-    def _raise(self, event: Event) -> None:
-        try:
-            self._agent.raise_event(event)
-        except CallerError as error:
-            # Clients choose some of the arguments; that the schema does not allow them must not harm the clients.
-            log.warning("an event is missing in the management: %s", error)

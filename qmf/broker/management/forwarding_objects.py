@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from qmf.agent import Agent, Event, MethodError
+from qmf.agent import Agent, MethodError
 from qmf.broker.management.callers import answers_refusals, current_principal
+from qmf.broker.management.raising_observer import RaisingObserver
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.values import lstr, sstr
 from qmf.broker.nodes.observed_forwarding import MessageRelay, NodeLink
-from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.forwarding import QUEUE_LINK, RELAY
 from qmf.broker.operations.operations import Operations
-from qmf.errors import CallerError
 from qmf.models.forwarding import agent as model
-
-log = logging.getLogger("qmf.broker")
 
 CLASSES = (model.Relay, model.QueueLink)
 EVENTS = (model.DeadLettered, model.QueueLinkChanged)
@@ -126,7 +122,7 @@ class ManagedQueueLink(model.QueueLink, SampledObject):
         _call(self._operations.forwarding.resume, current_principal(), QUEUE_LINK, self._link.name)
 
 
-class ForwardingPublisher(BrokerObserver):
+class ForwardingPublisher(RaisingObserver):
     """Adds the objects to the broker's agent and removes them, and raises the events."""
 
     def __init__(self, agent: Agent, sampler: StatisticsSampler, operations: Operations) -> None:
@@ -137,7 +133,7 @@ class ForwardingPublisher(BrokerObserver):
             sampler: updates the objects from now on.
             operations: of the broker.
         """
-        self._agent = agent
+        super().__init__(agent)
         self._operations = operations
         self._relays: SampledObjects[MessageRelay, ManagedRelay] = SampledObjects(agent)
         self._queue_links: SampledObjects[NodeLink, ManagedQueueLink] = SampledObjects(agent)
@@ -176,9 +172,3 @@ class ForwardingPublisher(BrokerObserver):
     def on_dead_letter(self, domain: str, address: str, reason: str) -> None:
         """See `BrokerObserver`."""
         self._raise(model.DeadLettered(domain=sstr(domain), address=lstr(address), reason=lstr(reason)))
-
-    def _raise(self, event: Event) -> None:
-        try:
-            self._agent.raise_event(event)
-        except CallerError as error:
-            log.warning("an event is missing in the management: %s", error)

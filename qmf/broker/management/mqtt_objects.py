@@ -5,18 +5,13 @@ Imported only by a broker with MQTT.
 
 from __future__ import annotations
 
-import logging
-
-from qmf.agent import Agent, Event
+from qmf.agent import Agent
 from qmf.broker.management.objects import ObjectPublisher
+from qmf.broker.management.raising_observer import RaisingObserver
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.values import connection_address, lstr, sstr
 from qmf.broker.nodes.observed_clients import LastingSession
-from qmf.broker.nodes.observer import BrokerObserver
-from qmf.errors import CallerError
 from qmf.models.mqtt import agent as model
-
-log = logging.getLogger("qmf.broker")
 
 #: What agents of a broker with MQTT publish.
 CLASSES = (model.MqttSession,)
@@ -66,7 +61,7 @@ class ManagedMqttSession(model.MqttSession, SampledObject):
         self._session.discard("the session was ended by management")
 
 
-class MqttSessionPublisher(BrokerObserver):
+class MqttSessionPublisher(RaisingObserver):
     """Adds an object for each session, and removes it with the session; raises events."""
 
     def __init__(self, agent: Agent, sampler: StatisticsSampler, objects: ObjectPublisher, listening: str) -> None:
@@ -78,7 +73,7 @@ class MqttSessionPublisher(BrokerObserver):
             objects: of the connections and queues of the broker.
             listening: host and port that the broker listens on.
         """
-        self._agent = agent
+        super().__init__(agent)
         self._objects = objects
         self._listening = listening
         self._sessions: SampledObjects[LastingSession, ManagedMqttSession] = SampledObjects(agent)
@@ -113,10 +108,3 @@ class MqttSessionPublisher(BrokerObserver):
     def _sample(self, session: LastingSession) -> None:
         if (managed := self._sessions.get(session)) is not None:
             managed.sample()
-
-    def _raise(self, event: Event) -> None:
-        try:
-            self._agent.raise_event(event)
-        except CallerError as error:
-            # Clients choose some of the arguments; that the schema does not allow them must not harm the clients.
-            log.warning("an event is missing in the management: %s", error)

@@ -1,4 +1,4 @@
-"""The links of one client: which it may have, their nodes, and the queues that live as long as a link."""
+"""The links of one client: which it may have, what happens on them, and their end."""
 
 from __future__ import annotations
 
@@ -7,47 +7,34 @@ from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
-import attrs
-
-from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
-from qmf.broker.nodes.router import Node
-from qmf.broker.nodes.selectors import Selector
-from qmf.broker.operations.grants import BrowseGrant, ConsumeGrant
+from qmf.broker.operations.held_rights import HeldRights
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
-from qmf.broker.operations.publisher import Publisher
-from qmf.broker.protocols.amqp.bindings import LINK_DECLARATION, make_bindings
-from qmf.broker.protocols.amqp.browsing import BrowsingLink
 from qmf.broker.protocols.amqp.conditions import UNAUTHORIZED, LinkRefused
 from qmf.broker.protocols.amqp.coordinator_link import CoordinatorLink
-from qmf.broker.protocols.amqp.filters import binding_from_filters, no_local_filter
 from qmf.broker.protocols.amqp.incoming import IncomingLink
-from qmf.broker.protocols.amqp.link_ends import node_of, querying_link, resumable_terms
+from qmf.broker.protocols.amqp.link_ends import node_of
 from qmf.broker.protocols.amqp.link_nodes import LinkNode, LinkNodes
-from qmf.broker.protocols.amqp.link_rights import LinkRights
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
+from qmf.broker.protocols.amqp.requested_links import OpenedLink, RequestedLinks
 from qmf.broker.protocols.amqp.resumable import (
-    LinkKey,
     ResumableIncomingLink,
     ResumableLink,
     ResumableOutgoingLink,
-    Unsettled,
-    is_lasting,
 )
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks, end_link
-from qmf.broker.protocols.amqp.source_terms import selector_of, start_of, subscription_settings
 from qmf.broker.protocols.amqp.stored_answers import answer_when_stored
-from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
+from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import AcceptedBatch, ConfirmedBatch, Delivery, DeliveryBatch, HeldBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
-from qmf.bus.engine.values import ExpiryPolicy, Filter, Terminus
 from qmf.bus.transport import AmqpTransport
 
 log = logging.getLogger("qmf.broker")
@@ -90,7 +77,8 @@ class ClientLinks:
         self._coordinator_links: dict[Link, CoordinatorLink] = {}
         self._nodes = LinkNodes(client, operations)
         self._subscriptions = ClientSubscriptions(client, operations)
-        self._rights = LinkRights(operations)
+        self._requested = RequestedLinks(client, transport, operations, self._nodes, self._subscriptions)
+        self._rights: HeldRights[Link] = HeldRights(operations)
 
     @property
     def _principal(self) -> Principal:
@@ -179,10 +167,8 @@ class ClientLinks:
             with self._rights.record_grants(link), self._wait_for_disk(link):
                 if link.resumption is not None and self._resume(link, link.resumption):
                     pass
-                elif link.is_sender:
-                    self._attach_outgoing(link)
                 else:
-                    self._attach_incoming(link)
+                    self._attach(link)
         except LinkRefused as refusal:
             self._refuse(link, refusal.condition, refusal.description)
         except OperationRefused as refused:
@@ -265,7 +251,7 @@ class ClientLinks:
 
     def on_policy_changed(self) -> None:
         """Other rules apply: detach the links that lack a right which they had."""
-        lost = self._rights.links_without_right(self._principal)
+        lost = self._rights.missing(self._principal)
         for link, error in lost:
             log.info("detached link %r of %s: %s", link.name, self._client, error)
             self._registry.observer.on_link_revoked(self._client, link.name, str(error))
@@ -301,185 +287,24 @@ class ClientLinks:
             self.on_detached(link, closed=False)
         self._nodes.end_sessions()
 
-    def _attach_outgoing(self, link: Link) -> None:
-        """The client wants to receive."""
-        source = link.source
-        if source is None:
+    def _attach(self, link: Link) -> None:
+        """A new link."""
+        terminus = link.source if link.is_sender else link.target
+        if terminus is None:
+            if not link.is_sender:
+                raise LinkRefused("amqp:invalid-field", "a sending link needs a target")
             self._transport.engine.links.accept(link, source=self._subscriptions.find(link), target=link.target)
-            return
-        if source.dynamic:
-            queue, granted = self._nodes.create_temporary_queue(link, source)
-            self._receive_from(link, source, queue, self._receive(queue, source), granted)
-            return
-        node, granted = self._nodes.find(link, source)
-        if isinstance(node, Queue):
-            if LINK_DECLARATION in link.properties:
-                raise LinkRefused("amqp:not-allowed", f"{LINK_DECLARATION}: {node.name!r} is a queue, no subscription")
-            grant = self._receive(node, source)
-            self._nodes.take_exclusive(link, source, node)
-            self._receive_from(link, source, node, grant, granted)
-        elif isinstance(node, Exchange) and is_subscription(source):
-            self._subscribe(link, source, node)
-        else:
-            grant, filters = self._bind_queue(link, source, node)
-            self._receive_from(link, source, node, grant, attrs.evolve(granted, filters=filters))
-
-    def _receive_from(
-        self, link: Link, source: Terminus, node: Node, grant: ConsumeGrant | BrowseGrant, granted: Terminus
-    ) -> None:
-        """Receive from a queue that the source names, or that was created for the link.
-
-        Args:
-            link: of the client.
-            source: what it asked for.
-            node: what the source names, the queue itself or an exchange that it is bound to.
-            grant: the right to the queue.
-            granted: what the broker answers, without the filters and the distribution mode of the queue.
-        """
-        queue, browse = grant.queue, isinstance(grant, BrowseGrant)
-        if not browse or queue.owner is None:
-            self._nodes.check_owner(link, queue)
-        if queue.settings.browse_only and not browse:
-            raise LinkRefused("amqp:not-allowed", f"Queue {queue.name} is browse only.  Refusing acquiring consumer.")
-        make_bindings(self._operations, self._principal, link, node, queue)
-        selector, applied = selector_of(source, of_queue=node is queue)
-        start, starts = start_of(source, node)
-        if filters := (*applied, *starts):
-            granted = attrs.evolve(granted, filters=(*granted.filters, *filters))
-        if link.resumption is not None:
-            if browse or source.dynamic or node is not queue:
-                raise LinkRefused("amqp:not-implemented", "only a link that consumes from a named queue can be resumed")
-            key, granted = self._key(link, link.resumption), resumable_terms(link, source, granted)
-        if queue.settings.no_local:
-            queue.exclude(self._client.info.container)
-        outgoing: OutgoingLink
-        unsettled: Unsettled | None = None
-        if isinstance(grant, BrowseGrant):
-            granted = attrs.evolve(granted, browse=True)
-            outgoing = browsing = BrowsingLink(self._transport, link, queue, selector, start)
-            browsing.browse(grant)
-        else:
-            if link.resumption is not None:
-                outgoing, unsettled = self._resumable_outgoing(link, queue, selector, key, granted)
-            else:
-                outgoing = OutgoingLink(self._transport, link, queue, selector)
-            if start is not None:
-                queue.delivery.bar(start.passed_over(queue.contents), outgoing)
-            outgoing.attach(grant)
-        self._grant(outgoing, granted, unsettled)
-
-    def _receive(self, queue: Queue, source: Terminus) -> ConsumeGrant | BrowseGrant:
-        """The right to what a source asks of a queue."""
-        if source.browse:
-            return self._operations.browse(self._principal, queue)
-        return self._operations.consume(self._principal, queue)
-
-    def _subscribe(self, link: Link, source: Terminus, exchange: Exchange) -> None:
-        """Receive from a subscription that may outlive the link, or be shared."""
-        selector_of(source)  # refused before anything is created
-        start_of(source, exchange)
-        grant, granted = self._subscriptions.open(link, source, exchange)
-        queue = grant.queue
-        if queue.settings.exclusive and queue.delivery.consumers:
-            raise LinkRefused("amqp:resource-locked", f"subscription {queue.name!r} has a receiver")
-        make_bindings(self._operations, self._principal, link, exchange, queue)
-        outgoing = OutgoingLink(self._transport, link, queue)
-        unsettled: Unsettled | None = None
-        if is_lasting(link) and link.resumption is not None and source.expiry is ExpiryPolicy.NEVER:
-            key = self._key(link, link.resumption)
-            granted = attrs.evolve(resumable_terms(link, source, granted), expiry=granted.expiry)
-            outgoing, unsettled = self._resumable_outgoing(link, queue, None, key, granted)
-        outgoing.ends_subscription = True
-        outgoing.attach(grant)
-        self._grant(outgoing, granted, unsettled)
-
-    def _resumable_outgoing(
-        self, link: Link, queue: Queue, selector: Selector | None, key: LinkKey, granted: Terminus
-    ) -> tuple[OutgoingLink, Unsettled | None]:
-        """The broker's end of a new link that can be resumed; what it knows of the client's deliveries, if anything."""
-        outgoing = ResumableOutgoingLink(self._transport, link, queue, selector, key=key, granted=granted)
-        if link.resumption is None or not link.resumption.lasting:
-            return outgoing, None
-        # It may be new to this broker since its restart only: others must not get what this client has.
-        return outgoing, outgoing.reconcile(link.resumption.unsettled)
-
-    def _bind_queue(self, link: Link, source: Terminus, node: Node) -> tuple[ConsumeGrant, tuple[Filter, ...]]:
-        """The right to a queue for this link, bound to an exchange by the filters of the source; and those applied."""
-        if isinstance(node, DefaultExchange | Queue):
-            raise LinkRefused("amqp:not-allowed", "the default exchange cannot be subscribed to")
-        try:
-            spec, applied = binding_from_filters(source.filters, node.kind)
-        except ValueError as error:
-            raise LinkRefused("amqp:invalid-field", str(error)) from error
-        no_local = no_local_filter(source.filters)
-        excluded = self._client.info.container if no_local else ""
-        settings = subscription_settings(self._registry, link, source, excluded=excluded)
-        return self._nodes.subscribe(link, settings, node, spec), (*applied, *no_local)
-
-    def _attach_incoming(self, link: Link) -> None:
-        """The client wants to send."""
-        target = link.target
-        if target is None:
-            raise LinkRefused("amqp:invalid-field", "a sending link needs a target")
-        if target.coordinator:
-            self._transport.engine.links.accept(link, source=link.source, target=target)
+        elif terminus.coordinator and not link.is_sender:
+            self._transport.engine.links.accept(link, source=link.source, target=terminus)
             self._coordinator_links[link] = coordinator = CoordinatorLink(self._transport, link, self._coordinator)
             self._registry.observer.on_attached(self._client, coordinator)
             coordinator.begin()
-            return
-        node: Node | None = None
-        granted = target
-        if target.dynamic:
-            node, granted = self._nodes.create_temporary(link, target)
-        elif target.address is not None:
-            node, granted = self._nodes.find(link, target)
-        relay, origin = granted.address is None, self._client.info
-        publisher = self._publisher(node, relay=relay)
-        if node is not None and not target.dynamic:
-            self._nodes.take_exclusive(link, target, node)
-        make_bindings(self._operations, self._principal, link, node, node)
-        unsettled: Unsettled | None = None
-        incoming: IncomingLink
-        if link.resumption is not None:
-            if target.dynamic:
-                raise LinkRefused("amqp:not-implemented", "a link to a temporary node cannot be resumed")
-            key, granted = self._key(link, link.resumption), resumable_terms(link, target, granted)
-            incoming = kept = ResumableIncomingLink(
-                self._transport,
-                link,
-                publisher,
-                node,
-                relay=relay,
-                origin=origin,
-                key=key,
-                granted=granted,
-                memories=self._registry.memories,
-            )
-            if kept.lasting:
-                unsettled = kept.reconcile(link.resumption.unsettled)
-        elif isinstance(node, Exchange) and node.kind == "xml":
-            incoming = querying_link(self._transport, link, publisher, node, origin)
         else:
-            incoming = IncomingLink(self._transport, link, publisher, node, relay=relay, origin=origin)
-        self._grant(incoming, granted, unsettled)
+            self._grant(self._requested.open(link, terminus))
 
-    def _publisher(self, node: Node | None, *, relay: bool) -> Publisher:
-        """The right to send to a node, or to the anonymous relay."""
-        if relay:
-            self._operations.ask_relay(self._principal)
-        publisher = self._operations.publisher(self._principal, relay=relay)
-        if node is not None:
-            publisher.grant(node)
-        return publisher
-
-    def _grant(self, end: IncomingLink | OutgoingLink, granted: Terminus, unsettled: Unsettled | None = None) -> None:
-        """Grant a link, and use it.
-
-        Args:
-            end: the broker's end of the link.
-            granted: terminus of the broker's side.
-            unsettled: of a link that is resumed; None for a new link.
-        """
+    def _grant(self, opened: OpenedLink) -> None:
+        """Grant a link, and use it."""
+        end, granted, unsettled = opened.end, opened.granted, opened.unsettled
         link = end.link
         source, target = (granted, link.target) if link.is_sender else (link.source, granted)
         resumption = None
@@ -498,12 +323,9 @@ class ClientLinks:
 
     # Links that can be resumed
 
-    def _key(self, link: Link, resumption: Resumption) -> LinkKey:
-        return LinkKey(self._client.info.user, link.is_sender, resumption.id)
-
     def _resume(self, link: Link, resumption: Resumption) -> bool:
         """Resume a link that was attached before; False if there is none."""
-        key = self._key(link, resumption)
+        key = self._requested.key(link, resumption)
         if self._resumable.is_late(key, resumption.attempt):
             raise LinkRefused("amqp:link:stolen", "the link was attached later on another connection")
         found = self._resumable.take(key)
@@ -520,7 +342,7 @@ class ClientLinks:
             raise LinkRefused("amqp:invalid-field", f"the link to be resumed has node {resumable.granted.address!r}")
         try:  # the client may come from elsewhere now, and the policy may be another one
             if isinstance(resumable, ResumableIncomingLink):
-                publisher = self._publisher(node, relay=resumable.granted.address is None)
+                publisher = self._requested.publisher(node, relay=resumable.granted.address is None)
             else:
                 self._operations.consume(self._principal, resumable.queue)
         except OperationRefused:
@@ -532,5 +354,5 @@ class ClientLinks:
             resumable.reattach(self._transport, link, publisher, self._client.info)
         else:
             resumable.reattach(self._transport, link)
-        self._grant(resumable, resumable.granted, unsettled)
+        self._grant(OpenedLink(resumable, resumable.granted, unsettled))
         return True

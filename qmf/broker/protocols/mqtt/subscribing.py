@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 
 from qmf.broker.nodes.bindings import BindingRefused
 from qmf.broker.nodes.node_declaration import NodeDeclarationError
 from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse
+from qmf.broker.operations.held_rights import HeldRights
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.policy import Operation, OperationRefused
+from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.mqtt.codec.packets import SubscriptionRequest
 from qmf.broker.protocols.mqtt.codec.topics import filter_error
@@ -60,7 +60,7 @@ class ClientConsumers:
         #: By the filters of shared subscriptions; that of the client's own queue is empty.
         self._all: dict[str, QueueConsumer] = {}
         #: What was granted, by filters, to be asked for when there are other rules.
-        self._held: dict[str, Sequence[Operation]] = {}
+        self._held: HeldRights[str] = HeldRights(operations)
         #: Messages that were sent by consumers that have stopped.
         self._sent_before = 0
 
@@ -79,10 +79,9 @@ class ClientConsumers:
         Raises:
             OperationRefused: the policy refuses it now.
         """
-        with self._operations.record_grants() as granted:
+        with self._held.record_grants(""):
             for queue, shared in self._session.queues:
                 self._consume(queue, shared)
-        self._held[""] = tuple(granted)
 
     def dispatch(self) -> None:
         """There may be room: deliver what waits."""
@@ -104,12 +103,7 @@ class ClientConsumers:
 
     def missing_right(self) -> str:
         """Why a right of the client has ended, since there are other rules; empty if it has all."""
-        try:
-            for held in self._held.values():
-                self._operations.ask_again(self._principal, held)
-        except OperationRefused as error:
-            return str(error)
-        return ""
+        return self._held.first_missing(self._principal)
 
     def subscribe(self, request: SubscriptionRequest, identifier: int) -> tuple[ReasonCode, str]:
         """Add a subscription, in place of one with its filter; gives what the client is answered.
@@ -125,7 +119,7 @@ class ClientConsumers:
             return ReasonCode.QUOTA_EXCEEDED, f"a session has at most {self._max_subscriptions} subscriptions"
         subscription = MqttSubscription.of(request, identifier)
         try:
-            with self._operations.record_grants() as granted:
+            with self._held.record_grants(text):
                 session.subscribe(self._principal, self._sessions.exchange, subscription)
                 for queue, shared in session.queues:
                     if shared == subscription or (shared is None and not subscription.group):
@@ -135,8 +129,6 @@ class ClientConsumers:
         except (NameInUse, BindingRefused, NodeDeclarationError) as error:
             log.warning("%s cannot subscribe to %r: %s", self._connection, text, error)
             return ReasonCode.UNSPECIFIED_ERROR, f"the queue of the subscription cannot be used: {error}"
-        if granted:
-            self._held[text] = tuple(granted)
         return ReasonCode(request.qos), ""
 
     def unsubscribe(self, text: str) -> bool:
@@ -146,7 +138,7 @@ class ClientConsumers:
             OperationRefused: the policy refuses it.
         """
         found = self._session.unsubscribe(self._principal, self._sessions.exchange, text)
-        self._held.pop(text, None)
+        self._held.forget(text)
         if found is None:
             return False
         if found.group:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
@@ -15,8 +15,9 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NameInUse
 from qmf.broker.nodes.selectors import compile_selector
+from qmf.broker.operations.held_rights import HeldRights
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.policy import Operation, OperationRefused
+from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.broker.operations.publishing import publish_message, read_and_resolve, reject
 from qmf.broker.protocols.stomp.destinations import (
@@ -100,7 +101,7 @@ class StompClient:
         self._numbers: dict[int, StompSubscription] = {}
         self._last_number = 0
         #: What was granted, by subscription, to be asked for when there are other rules.
-        self._held: dict[str, Sequence[Operation]] = {}
+        self._held: HeldRights[str] = HeldRights(operations)
         #: Queues that end with the connection: its own by the names it has for them, and those of subscriptions.
         self._temporary: dict[str, Queue] = {}
         self._own: dict[str, Queue] = {}
@@ -155,12 +156,7 @@ class StompClient:
 
     def missing_right(self) -> str:
         """Why a right of the client has ended, since there are other rules; empty if it has all."""
-        try:
-            for held in self._held.values():
-                self._operations.ask_again(self._principal, held)
-        except OperationRefused as error:
-            return str(error)
-        return ""
+        return self._held.first_missing(self._principal)
 
     def uses(self, node: Queue | Exchange) -> bool:
         """Whether the client receives from a queue."""
@@ -307,7 +303,7 @@ class StompClient:
             raise CommandFailed(f"a connection has at most {self._options.max_subscriptions} subscriptions")
         terms = self._terms(id, text, headers)
         destination = read_destination(text, headers, "subscription-type")
-        with self._operations.record_grants() as granted:
+        with self._held.record_grants(id):
             node, key = self._node(destination)
             if isinstance(node, Exchange):
                 queue = self._topic_queue(node, key, headers)
@@ -319,7 +315,6 @@ class StompClient:
         self._last_number += 1
         subscription = StompSubscription(self._connection, queue, terms, self._last_number)
         self._subscriptions[id] = self._numbers[self._last_number] = subscription
-        self._held[id] = tuple(granted)
         grant.begin(subscription)
         self._clients.link_attached(self._connection, queue)
         self._registry.observer.on_attached(self._connection, subscription)
@@ -403,7 +398,7 @@ class StompClient:
     def _end_subscription(self, id: str) -> None:
         subscription = self._subscriptions.pop(id)
         self._numbers = {number: each for number, each in self._numbers.items() if each is not subscription}
-        self._held.pop(id, None)
+        self._held.forget(id)
         queue = subscription.queue
         assert queue is not None
         self._registry.observer.on_detached(self._connection, subscription)
