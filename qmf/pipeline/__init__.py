@@ -1,7 +1,8 @@
 """The data pipeline: records a bus in a lake of Delta tables, and processes the lake in this process or with Spark.
 
-`lake` owns the files, `record` writes them, `spark` gives Spark access to them, as `frames.Frames` and as the data
-source `qmf`. `rollup`, `correlate`, `audit` and `report` are the jobs; `commands` and `cli` are `qmf-pipeline`.
+`lake` owns the files, `record` writes them, `spark_access` lets Spark read them, as the data source `qmf`. `rollup`,
+`correlate`, `audit` and `report` are the jobs, and `spark` has them as functions of frames. `commands` and `cli`
+are `qmf-pipeline`.
 
 The pipeline is a console: it never imports the agent's side, except to publish alerts. pyarrow and pyspark are imported
 when they are needed, never by importing this package.

@@ -24,7 +24,8 @@ def spark() -> Iterator[SparkSession]:
     """One local Spark with one shuffle partition and no UI."""
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
     from qmf.pipeline.errors import PipelineError
-    from qmf.pipeline.spark import java, session
+    from qmf.pipeline.spark_access import java
+    from qmf.pipeline.spark_access.session import session
 
     try:
         java.check()

@@ -29,11 +29,11 @@ SESSIONS = {
         "tests/pipeline/rollup/test_frames.py",
         "tests/pipeline/rollup/test_job_on_spark.py",
         "tests/pipeline/runners/",
-        "tests/pipeline/spark/test_data_source.py",
         "tests/pipeline/spark/test_frames.py",
-        "tests/pipeline/spark/test_lake_stream_two_recorders.py",
         "tests/pipeline/spark/test_sinks.py",
-        "tests/pipeline/test_frames.py",
+        "tests/pipeline/spark_access/test_data_source.py",
+        "tests/pipeline/spark_access/test_data_source_classes.py",
+        "tests/pipeline/spark_access/test_lake_stream_two_recorders.py",
     ),
 }
 

@@ -25,7 +25,7 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.runners.runner import duckdb_batches
 from qmf.pipeline.runners.spark_tasks import task_connection
-from qmf.pipeline.spark.catalog import FrameClass
+from qmf.pipeline.spark_access.catalog import FrameClass
 
 #: The parts that lifetimes are made of.
 _PARTS: dict[str, Columns] = {name: PARTS[name] for name in (*PRESENCE_PARTS, "objects")}

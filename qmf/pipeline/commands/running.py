@@ -39,7 +39,7 @@ def job_runner(options: argparse.Namespace) -> Iterator[Runner]:
         return
     with spark_session(options) as spark:
         from qmf.pipeline.runners.spark import SparkRunner
-        from qmf.pipeline.spark.batch_progress import report_progress
+        from qmf.pipeline.spark_access.batch_progress import report_progress
 
         on_spark = SparkRunner(spark)
         _print_place(options, on_spark)
@@ -77,8 +77,8 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
     from py4j.protocol import Py4JError
 
     from qmf.pipeline.commands.spark_failures import JavaOutput, spark_failures
-    from qmf.pipeline.spark import session
-    from qmf.pipeline.spark.job_settings import job_settings
+    from qmf.pipeline.spark_access.job_settings import job_settings
+    from qmf.pipeline.spark_access.session import session
 
     output = None if options.verbose else JavaOutput()
     with spark_failures(output):

@@ -34,7 +34,7 @@ from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.table_paths import kind_path
 from qmf.pipeline.runners.runner import conformed_batches
 from qmf.pipeline.runners.spark_tasks import task_connection
-from qmf.pipeline.spark.catalog import FrameClass
+from qmf.pipeline.spark_access.catalog import FrameClass
 
 #: Rows that the map evaluates at once.
 _ROWS = 250_000

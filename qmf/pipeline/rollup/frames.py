@@ -43,7 +43,7 @@ def rollup_sizes(
     """Roll up samples.
 
     Args:
-        samples: of one class, as `qmf.pipeline.frames` or the data source returns them. A batch; a stream has them in
+        samples: of one class, as the data source returns them. A batch; a stream has them in
             `foreachBatch`. All samples of an object are in the memory of one executor at a time. Statistics of which
             columns are missing are left out.
         versions: of that class.

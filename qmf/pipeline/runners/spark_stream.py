@@ -26,8 +26,8 @@ from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.runners.runner import Pace, Step
-from qmf.pipeline.spark.lake_versions import VERSIONS, versions_of
-from qmf.pipeline.spark.session import register
+from qmf.pipeline.spark_access.lake_versions import VERSIONS, versions_of
+from qmf.pipeline.spark_access.session import register
 
 log = logging.getLogger(__name__)
 

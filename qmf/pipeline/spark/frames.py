@@ -27,7 +27,7 @@ from pyspark.sql.utils import is_remote
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.location import absolute
-from qmf.pipeline.spark.catalog import recorded_class
+from qmf.pipeline.spark_access.catalog import recorded_class
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.rules import Rule
@@ -185,7 +185,7 @@ def views(
 def _read(
     spark: SparkSession, lake: str, options: Mapping[str, str | None], storage: Mapping[str, str] | None
 ) -> DataFrame:
-    from qmf.pipeline.spark.session import register
+    from qmf.pipeline.spark_access.session import register
 
     register(spark)
     chosen = {key: value for key, value in options.items() if value}

@@ -34,7 +34,7 @@ def settings_of(lake: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> C
         found.append(settings)
         raise PipelineError("not here")
 
-    monkeypatch.setattr("qmf.pipeline.spark.session", refused)
+    monkeypatch.setattr("qmf.pipeline.spark_access.session.session", refused)
 
     def of(*words: str) -> dict[str, str]:
         assert main([words[0], "--lake", lake, "--out", str(tmp_path / "out"), *words[1:], "--master", "local[2]"]) == 2

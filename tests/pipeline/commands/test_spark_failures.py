@@ -13,7 +13,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 
 from qmf.pipeline.commands.spark_failures import JavaOutput, cause
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.spark import java
+from qmf.pipeline.spark_access import java
 
 IN_EXECUTOR = """
   An exception was thrown from the Python worker. Please see the stack trace below.

@@ -19,7 +19,7 @@ from qmf.pipeline.rollup.members import number_members
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.rollup import coarser, rollup
-from qmf.pipeline.spark.catalog import kind_schema
+from qmf.pipeline.spark_access.catalog import kind_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,11 +20,10 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 
 from pyspark.sql.streaming.datasource import ReadMaxFiles
 
-from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake.file_rows import WantedRows
-from qmf.pipeline.spark import sinks
-from qmf.pipeline.spark.data_source import TablesOf
-from qmf.pipeline.spark.lake_stream import FilesPartition, LakePlace, LakeStreamReader
+from qmf.pipeline.spark import samples, sinks
+from qmf.pipeline.spark_access.data_source import TablesOf
+from qmf.pipeline.spark_access.lake_stream import FilesPartition, LakePlace, LakeStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,13 +64,12 @@ def test_as_a_batch_of_the_data_source_and_as_a_stream(spark: SparkSession, tmp_
     lake = str(tmp_path / "lake")
     twice(lake)
     read = spark.read.format("qmf").option("lake", lake).option("class", "till")
-    assert found(read.load()) == CHOSEN == found(Frames(spark, lake).objects("till"))
+    assert found(read.load()) == CHOSEN
     assert found(spark.read.format("qmf").option("lake", lake).option("kind", "objects").load()) == CHOSEN
     # Heartbeats are those of all: by them is chosen.
     assert spark.read.format("qmf").option("lake", lake).option("kind", "heartbeats").load().count() == 10
-    query = sinks.start_stream(
-        Frames(spark, lake, stream=True).objects("till"), str(tmp_path / "out"), name="chosen", once=True
-    )
+    stream = spark.readStream.format("qmf").option("lake", lake).option("class", "till").load()
+    query = sinks.start_stream(stream, str(tmp_path / "out"), name="chosen", once=True)
     assert query.awaitTermination(WAIT_LIMIT)
     written = sinks.read_table(spark, LakeTable(str(tmp_path / "out")))
     assert written is not None
@@ -82,7 +80,7 @@ def test_in_an_object_store(spark: SparkSession) -> None:
     with s3_store() as store:
         lake = f"{store.url}/lake"
         twice(lake, store.options)
-        assert found(Frames(spark, lake, options=store.options).objects("till")) == CHOSEN
+        assert found(samples(spark, lake, "till", storage=store.options)) == CHOSEN
 
 
 def test_what_is_not_decided_yet_waits(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from qmf.pipeline.spark import java
+from qmf.pipeline.spark_access import java
 
 #: Bytes that opening a file counts as when Spark assigns files to tasks: a lake's files are small.
 _OPEN_COST = 256 * 1024
@@ -84,8 +84,8 @@ def session(
 
 def register(spark: SparkSession) -> None:
     """Register the data source: makes ``spark.read.format("qmf")`` work in a session."""
-    from qmf.pipeline.spark import pushdown
-    from qmf.pipeline.spark.data_source import QmfDataSource
+    from qmf.pipeline.spark_access import pushdown
+    from qmf.pipeline.spark_access.data_source import QmfDataSource
 
     spark.conf.set(pushdown.SETTING, "true")
     spark.dataSource.register(QmfDataSource)

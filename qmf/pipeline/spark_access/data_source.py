@@ -37,8 +37,8 @@ from qmf.pipeline.lake.file_rows import WantedRows
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
 from qmf.pipeline.lake.table_paths import class_of_path, kind_path
-from qmf.pipeline.spark import catalog, lake_versions
-from qmf.pipeline.spark.lake_stream import (
+from qmf.pipeline.spark_access import catalog, lake_versions
+from qmf.pipeline.spark_access.lake_stream import (
     DEFAULT_FILES,
     FilteringLakeReader,
     LakeBatchReader,
@@ -46,7 +46,7 @@ from qmf.pipeline.spark.lake_stream import (
     LakeStreamReader,
     PathFilter,
 )
-from qmf.pipeline.spark.lake_versions import LakeVersionsReader
+from qmf.pipeline.spark_access.lake_versions import LakeVersionsReader
 
 #: The beginning of the options of an object store.
 _STORAGE = "storage."
@@ -89,7 +89,7 @@ class QmfDataSource(DataSource):
         if not options.get("lake"):
             if not options.get("url"):
                 raise PipelineError('the option "url" is missing for a snapshot of a bus, or "lake"')
-            from qmf.pipeline.spark.bus_snapshot import SnapshotReader
+            from qmf.pipeline.spark_access.bus_snapshot import SnapshotReader
 
             return SnapshotReader(options)
         wanted, includes = self._wanted_rows(schema)
@@ -147,7 +147,7 @@ class QmfDataSource(DataSource):
             known_versions = catalog.class_versions(lake, storage_options(options))
             versions = versions_of(known_versions, options.get("package"), name, options.get("hash"))
         else:
-            from qmf.pipeline.spark.bus_snapshot import request_version
+            from qmf.pipeline.spark_access.bus_snapshot import request_version
 
             versions = [request_version(dict(options))]
         return (RowKind.EVENTS if versions[0].event else RowKind.OBJECTS), versions

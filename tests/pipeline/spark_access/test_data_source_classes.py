@@ -1,4 +1,4 @@
-"""A lake as frames, batch and stream: versions of a class, all classes together, combined files, object stores."""
+"""A lake by the source `qmf`, batch and stream: versions of a class, all classes, combined files, object stores."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 
-from qmf.pipeline.frames import Frames
-from qmf.pipeline.spark import catalog, sinks
+from qmf.pipeline.spark import rows, samples, sinks
+from qmf.pipeline.spark_access import catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,6 +58,15 @@ def other() -> ClassVersion:
     )
 
 
+def follow(spark: SparkSession, shop: Shop, **chosen: str) -> DataFrame:
+    """A lake as a stream."""
+    storage = {f"storage.{key}": value for key, value in shop.lake.options.items()}
+    options = {"class": "till", **storage, **{key.rstrip("_"): value for key, value in chosen.items()}}
+    if "kind" in chosen:
+        del options["class"]
+    return spark.readStream.format("qmf").options(lake=shop.root, **options).load()
+
+
 def drain(frame: DataFrame, path: Path) -> None:
     """Write what a stream has now into a table."""
     query = sinks.start_stream(frame, str(path), name="drain", once=True)
@@ -73,19 +82,18 @@ def read(spark: SparkSession, path: Path, *columns: str) -> list[tuple[Any, ...]
 def test_versions_of_a_class_are_read_together(spark: SparkSession, shop: Shop) -> None:
     shop.put((1, 10), (2, HUGE))
     shop.put((3, 7), table=newer(), coins=5)
-    frames = Frames(spark, shop.root)
-    rows = frames.objects("Till", package=PACKAGE).orderBy("_seq").collect()
-    assert [(int(row["sales"]), row["coins"]) for row in rows] == [(10, None), (HUGE, None), (7, 5)]
-    with pytest.raises(LakeError, match="no class 'shelf'"):
-        frames.objects("shelf")
-    with pytest.raises(LakeError, match="no lake, or nothing in it yet"):
-        Frames(spark, shop.root + "2").classes()
+    found = samples(spark, shop.root, "Till", package=PACKAGE).orderBy("_seq").collect()
+    assert [(int(row["sales"]), row["coins"]) for row in found] == [(10, None), (HUGE, None), (7, 5)]
+    with pytest.raises(PySparkException, match="no class 'shelf'"):
+        samples(spark, shop.root, "shelf")
+    with pytest.raises(PySparkException, match="no lake, or nothing in it yet"):
+        samples(spark, shop.root + "2", "till")
 
 
 def test_days_bound_a_batch(spark: SparkSession, shop: Shop) -> None:
     shop.put((1, 1), (DAY + 1, 2), (2 * DAY, 3))
-    frames = Frames(spark, shop.root, first="1970-01-02", last="1970-01-02")
-    assert [int(row["sales"]) for row in frames.objects("till").collect()] == [2]
+    found = samples(spark, shop.root, "till", first="1970-01-02", last="1970-01-02")
+    assert [int(row["sales"]) for row in found.collect()] == [2]
 
 
 def test_versions_that_disagree_are_errors(shop: Shop) -> None:
@@ -97,9 +105,7 @@ def test_a_stream_has_rows_of_versions_that_are_added_while_it_runs(
     spark: SparkSession, shop: Shop, tmp_path: Path
 ) -> None:
     shop.put((1, 10))
-    query = sinks.start_stream(
-        Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="q", every="0 seconds"
-    )
+    query = sinks.start_stream(follow(spark, shop), str(tmp_path / "out"), name="q", every="0 seconds")
     try:
         query.processAllAvailable()
         shop.put((2, 20), table=newer(), coins=5)
@@ -108,7 +114,7 @@ def test_a_stream_has_rows_of_versions_that_are_added_while_it_runs(
         query.stop()
     assert read(spark, tmp_path / "out", "sales") == [(10,), (20,)]
     shop.put((3, 30), table=newer(), coins=7)
-    drain(Frames(spark, shop.root, stream=True).objects("till"), tmp_path / "out")
+    drain(follow(spark, shop), tmp_path / "out")
     assert read(spark, tmp_path / "out", "_batch", "sales", "coins")[-1] == (2, 30, 7)
     assert read(spark, tmp_path / "out", "sales") == [(10,), (20,), (30,)]
 
@@ -117,7 +123,7 @@ def test_a_version_with_another_type_stops_a_stream_with_the_reason(
     spark: SparkSession, shop: Shop, tmp_path: Path
 ) -> None:
     shop.put((1, 10))
-    stream = Frames(spark, shop.root, stream=True).objects("till")
+    stream = follow(spark, shop)
     shop.put((2, 20), table=other())
     query = sinks.start_stream(stream, str(tmp_path / "out"), name="q", once=True)
     with pytest.raises(StreamingQueryException, match="sales is float in this version of the class, not decimal128"):
@@ -135,8 +141,8 @@ def test_all_classes_are_the_same_as_a_batch_and_as_a_stream(spark: SparkSession
     shop.put((7, 0), table=attrs.evolve(newer(), name="empty", hash="h3", columns=()))
     columns = ("_seq", "package", "class", "hash", "values")
     for kind in (RowKind.EVENTS, RowKind.OBJECTS):
-        drain(Frames(spark, shop.root, stream=True).any(kind), tmp_path / kind.value)
-        batch = sorted(tuple(row) for row in Frames(spark, shop.root).any(kind).select(*columns).collect())
+        drain(follow(spark, shop, kind=kind.value), tmp_path / kind.value)
+        batch = sorted(tuple(row) for row in rows(spark, shop.root, kind).select(*columns).collect())
         streamed = read(spark, tmp_path / kind.value, *columns)
         assert [row[:4] for row in streamed] == [row[:4] for row in batch]
         assert [json.loads(row[4]) for row in streamed] == [json.loads(row[4]) for row in batch]
@@ -147,25 +153,13 @@ def test_all_classes_are_the_same_as_a_batch_and_as_a_stream(spark: SparkSession
     assert by_class[PACKAGE, "empty", "h3"] == {}
 
 
-def test_versions_with_compatible_columns_are_read_together() -> None:
-    def table(name: str, **types: str) -> ClassVersion:
-        properties = tuple(Property(name=key, type=TYPES[type]) for key, type in types.items())
-        return ClassVersion.from_schema(ClassSchema(package=PACKAGE, name=name, properties=properties))
-
-    one, two = table("one", a="sstr", b="uint8"), table("two", b="uint8", c="bool")
-    another_type, another_case = table("three", b="uint16"), table("four", A="sstr")
-    assert catalog.readable_groups([one, another_type, two, another_case]) == [[one, two], [another_type, another_case]]
-    assert catalog.readable_groups([one, two], limit=2) == [[one], [two]]
-    assert catalog.readable_groups([]) == []
-
-
 def test_other_tables(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
     shop.beat(1, 11, 21)
     shop.agent(1, "added")
-    assert Frames(spark, shop.root).table(RowKind.AGENTS).collect()[0]["change"] == "added"
-    drain(Frames(spark, shop.root, stream=True).table(RowKind.HEARTBEATS), tmp_path / "out")
+    assert rows(spark, shop.root, RowKind.AGENTS).collect()[0]["change"] == "added"
+    drain(follow(spark, shop, kind="heartbeats"), tmp_path / "out")
     assert read(spark, tmp_path / "out", "_ts_ns") == [(10**9,), (11 * 10**9,), (21 * 10**9,)]
-    assert Frames(spark, shop.root).table(RowKind.GAPS).collect() == []
+    assert rows(spark, shop.root, RowKind.GAPS).collect() == []
 
 
 def optimize(shop: Shop) -> None:
@@ -176,33 +170,33 @@ def optimize(shop: Shop) -> None:
 def test_combined_files_are_no_news_to_a_stream(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
     for number in range(1, 5):
         shop.put((number, number))
-    drain(Frames(spark, shop.root, stream=True, files=1).objects("till"), tmp_path / "out")
+    drain(follow(spark, shop, files="1"), tmp_path / "out")
     shop.put((5, 5))
     optimize(shop)
     shop.put((6, 6))
-    drain(Frames(spark, shop.root, stream=True, files=1).objects("till"), tmp_path / "out")
+    drain(follow(spark, shop, files="1"), tmp_path / "out")
     assert read(spark, tmp_path / "out", "sales") == [(number,) for number in range(1, 7)]
-    assert sorted(int(row["sales"]) for row in Frames(spark, shop.root).objects("till").collect()) == [*range(1, 7)]
+    assert sorted(int(row["sales"]) for row in samples(spark, shop.root, "till").collect()) == [*range(1, 7)]
 
 
 def test_a_lake_in_an_object_store(spark: SparkSession, tmp_path: Path) -> None:
     with s3_store() as store:
         url = f"{store.url}/shop"
-        with pytest.raises(LakeError, match="no lake, or nothing in it yet"):
-            Frames(spark, url, options=store.options).classes()
+        with pytest.raises(PySparkException, match="no lake, or nothing in it yet"):
+            samples(spark, url, "till", storage=store.options)
         shop = Shop(url, options=store.options)
         for number in range(1, 5):
             shop.put((number, number))
         shop.events((3, {"till": "one", "amount": 3}))
-        frames = Frames(spark, url, options=store.options)
-        assert [of[0].name for of in frames.classes()] == ["till"]
-        assert sorted(int(row["sales"]) for row in frames.objects("till").collect()) == [1, 2, 3, 4]
-        follow = Frames(spark, url, stream=True, options=store.options)
-        drain(follow.objects("till"), tmp_path / "out")
+        found = samples(spark, url, "till", storage=store.options)
+        assert sorted(int(row["sales"]) for row in found.collect()) == [1, 2, 3, 4]
+        drain(follow(spark, shop), tmp_path / "out")
         optimize(shop)
         shop.put((5, 5))
-        drain(follow.objects("till"), tmp_path / "out")
+        drain(follow(spark, shop), tmp_path / "out")
         assert read(spark, tmp_path / "out", "sales") == [(1,), (2,), (3,), (4,), (5,)]
-        assert sorted(int(row["sales"]) for row in frames.objects("till").collect()) == [1, 2, 3, 4, 5]
-        assert json.loads(frames.any(RowKind.EVENTS).collect()[0]["values"]) == {"till": "one", "amount": 3}
-        assert frames.table(RowKind.SCHEMAS).count() == 2
+        found = samples(spark, url, "till", storage=store.options)
+        assert sorted(int(row["sales"]) for row in found.collect()) == [1, 2, 3, 4, 5]
+        events = rows(spark, url, RowKind.EVENTS, storage=store.options).collect()
+        assert json.loads(events[0]["values"]) == {"till": "one", "amount": 3}
+        assert rows(spark, url, RowKind.SCHEMAS, storage=store.options).count() == 2

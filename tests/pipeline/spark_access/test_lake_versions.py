@@ -11,7 +11,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 
 from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.waiting import WAITING, Note
-from qmf.pipeline.spark.lake_versions import LakeVersionsReader, Offset, versions_of
+from qmf.pipeline.spark_access.lake_versions import LakeVersionsReader, Offset, versions_of
 
 TILLS = "objects/org.example.shop/till"
 

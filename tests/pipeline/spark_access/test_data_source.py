@@ -23,8 +23,6 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 
 from pyspark.errors import PySparkException
 
-from qmf.pipeline.frames import Frames
-from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.spark import sinks
@@ -37,8 +35,7 @@ pytestmark = pytest.mark.slow
 #: Follows a bus through a spool until it is killed.
 FOLLOW = """
 import json, sys
-from qmf.pipeline.spark import sinks
-from qmf.pipeline.spark import session
+from qmf.pipeline.spark import session, sinks
 url, spool, out, settings = sys.argv[1:]
 spark = session("local[1]", partitions=1, settings=json.loads(settings))
 stream = spark.readStream.format("qmf").options(url=url, spool=spool, kind="objects", interval="0.5").load()
@@ -90,9 +87,8 @@ def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
     # A recorder of the same name commits what a killed one had begun.
     with running(sys.executable, "-u", "-c", FOLLOW, url, str(spool), str(tmp_path / "other"), quick):
         wait_until(lambda: len(_runs(spool)) > 2, "another run", WAIT_LIMIT)
-    query = sinks.start_stream(
-        Frames(spark, str(spool), stream=True).any(RowKind.OBJECTS), str(out), name="killed", once=True
-    )
+    stream = spark.readStream.format("qmf").option("lake", str(spool)).option("kind", "objects").load()
+    query = sinks.start_stream(stream, str(out), name="killed", once=True)
     assert query.awaitTermination(WAIT_LIMIT)
 
     spooled = sorted(_numbers(spool))

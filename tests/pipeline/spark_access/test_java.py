@@ -9,7 +9,7 @@ import pytest
 from qmf.pipeline import PipelineError
 from qmf.pipeline.cli import main
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.spark import java
+from qmf.pipeline.spark_access import java
 
 WANTED = r"Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 from pyspark.sql import types as T
@@ -33,9 +33,6 @@ _SPARK_TYPES: dict[ColumnType, T.DataType] = {
 #: The column of which the metadata say what the rows are, and the key in these.
 _MARKED, _MARK = "_ts_ns", "qmf"
 
-#: Columns of a frame of several classes at most: each row pays for the columns that its class doesn't have.
-MAX_COLUMNS = 250
-
 
 def spark_schema(columns: Columns) -> T.StructType:
     """The Spark schema of a file's columns."""
@@ -58,7 +55,7 @@ def kind_schema(kind: RowKind, versions: Sequence[ClassVersion] = ()) -> T.Struc
 
 
 def any_class_schema(kind: RowKind) -> T.StructType:
-    """The Spark schema of the rows of all classes together, see `qmf.pipeline.frames.Frames.any`."""
+    """The Spark schema of the rows of all classes together."""
     return spark_schema((*columns_of(kind, None), *ANY_CLASS_COLUMNS))
 
 
@@ -73,29 +70,6 @@ def class_versions(lake: str, options: Mapping[str, str] | None = None) -> list[
         LakeError: there is no lake, or no class in it yet.
     """
     return DeltaLake(lake, options).class_versions()
-
-
-def readable_groups(versions: Iterable[ClassVersion], limit: int = MAX_COLUMNS) -> list[list[ClassVersion]]:
-    """Versions of any classes in groups that one frame can read: within a group, a column name has one type.
-
-    Args:
-        versions: to group.
-        limit: columns of a group at most, unless one version has more.
-    """
-    groups: list[tuple[list[ClassVersion], dict[str, tuple[str, ColumnType]]]] = []
-    for version in versions:
-        # A session of the user may ignore the case of names.
-        own = {column.name.lower(): (column.name, column.column_type) for column in version.columns}
-        for members, columns in groups:
-            joined = {**own, **columns}
-            fits = len(joined) <= limit and all(joined[name] == column for name, column in own.items())
-            if fits:
-                columns.update(own)
-                members.append(version)
-                break
-        else:
-            groups.append(([version], own))
-    return [members for members, _columns in groups]
 
 
 @attrs.frozen

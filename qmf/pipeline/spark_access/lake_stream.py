@@ -29,7 +29,7 @@ from qmf.pipeline.lake.row_conditions import may_have
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.lake.waiting import ReaderNote, complete_until
-from qmf.pipeline.spark.pushdown import conditions_of
+from qmf.pipeline.spark_access.pushdown import conditions_of
 
 if TYPE_CHECKING:
     from qmf.pipeline.record.spool import Spool
