@@ -1,29 +1,60 @@
 """The engine of `correlate` beside Spark's own state (`transformWithState`): one rule over the same rows.
 
-The rule: a value above a limit for 10 s raises an alert, a value below another limit clears it. Both engines see the
-same files: all rows at once, then 20 small files of 100 rows one after the other. Prints the seconds until the first
-result of a small first file (the start), rows per second, seconds from a small file to its result, and memory.
+The rule: a value above a limit for 10 s raises an alert, a value below another limit clears it. All engines see the
+same files: all rows at once, then 20 small files of 100 rows one after the other. The engines: the stream in the
+process; the stream on Spark, by `foreachBatch` with its states in a Delta table; and `transformWithState` with RocksDB,
+for which the rule is written by hand, and nothing else of what a stream does (late rows, rules that change, alerts in a
+table). Both on Spark have the same session, `local[2]` with two partitions.
+
+Prints the seconds until the first result of a small first file (the start), rows per second, seconds from a small file
+to its result, processor seconds (with Java and Python's workers) of all rows and of a small file, and memory; then how
+many times what `foreachBatch` takes `transformWithState` takes.
 
     python bench/pipeline_state.py [ROWS]        default: 1000000
 """
 
 from __future__ import annotations
 
-import os
+import json
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import attrs
 import psutil
 import pyarrow
 import pyarrow.parquet
+from pipeline_lake import CLASS
+from spark_master import processor_seconds
+
+from qmf.pipeline.correlate import parse_rules
+from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.stream import CorrelationStream
+from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.table_paths import class_path
+from qmf.pipeline.record.buffers import RowBuffers, RowConverter
+from qmf.pipeline.record.lake_writer import LakeWriter
+from qmf.pipeline.runners.runner import Pace
+from qmf.pipeline.runners.spark import SparkRunner
+from qmf.pipeline.spark import session
+from qmf.pipeline.spark_access.job_settings import job_settings
 
 OBJECTS, SECOND, SMALL, STEPS = 100, 10**9, 100, 20
+
+#: Seconds in which an engine must have started, or have evaluated a file.
+WAIT_LIMIT = 600.0
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 RULES = """
 [level]
@@ -67,50 +98,41 @@ def memory() -> float:
     return sum(item.memory_info().rss for item in (me, *me.children(recursive=True))) / 2**20
 
 
-class Ours:
-    """`CorrelationStream` over a lake."""
+class Lake:
+    """Records rows as the recorder does; engines of the pipeline read them."""
 
     def __init__(self, folder: Path) -> None:
-        from pipeline_lake import CLASS
-
-        from qmf.pipeline.correlate import parse_rules
-        from qmf.pipeline.correlate.options import CorrelateOptions
-        from qmf.pipeline.correlate.stream import CorrelationStream
-        from qmf.pipeline.kinds import RowKind
-        from qmf.pipeline.lake.columns import ClassVersion
-        from qmf.pipeline.lake.delta_lake import DeltaLake
-        from qmf.pipeline.record.buffers import RowBuffers, RowConverter
-        from qmf.pipeline.record.lake_writer import LakeWriter
-
-        self._objects, self._buffers, self._table = RowKind.OBJECTS, RowBuffers(), ClassVersion.from_schema(CLASS)
+        self._buffers, self._table = RowBuffers(), ClassVersion.from_schema(CLASS)
         self._cells = RowConverter(self._table)
         table = self._table
         cells = ("run", 0, 0, 0, 0, None, None, table.package, table.name, table.hash, False, table.to_json(), "", None)
         self._buffers.add(RowKind.SCHEMAS, None, 0, cells)
-        lake = DeltaLake(str(folder / "lake"))
-        self._writer = LakeWriter(lake, "bench")
+        self.lake = DeltaLake(str(folder / "lake"))
+        self._writer = LakeWriter(self.lake, "bench")
         self._number = self._batch = 0
-        options = CorrelateOptions(lake=lake.url, out=str(folder / "out"), rules=parse_rules(RULES))
-        self._stream = CorrelationStream(options, lambda _text: None)
+        self.options = CorrelateOptions(lake=self.lake.url, out=str(folder / "out"), rules=parse_rules(RULES))
+        self.path = class_path(RowKind.OBJECTS, table.package, table.name)
         self.found = 0
 
     def write(self, some: list[tuple[int, str, int]]) -> None:
         """Commit rows."""
-        values: dict[str, object] = {
-            "done": 0,
-            "load": 0.0,
-            "delayCount": 0,
-            "delayMin": 0,
-            "delayMax": 0,
-            "delayAvg": 0,
-        }
+        others: dict[str, object] = {"done": 0, "load": 0.0}
+        others |= {"delayCount": 0, "delayMin": 0, "delayMax": 0, "delayAvg": 0}
         for at, name, value in some:
             self._number += 1
-            cells = self._cells.cells({**values, "level": value}, statistics=True)
+            cells = self._cells.cells({**others, "level": value}, statistics=True)
             common = ("run", self._number, at // 1000, at, at, "bench", 1, name, 0, 0, 0, False, True)
-            self._buffers.add(self._objects, self._table, at, (*common, *cells))
+            self._buffers.add(RowKind.OBJECTS, self._table, at, (*common, *cells))
         self._batch += 1
         self._writer.commit(self._batch, self._buffers.take())
+
+
+class InProcess(Lake):
+    """`CorrelationStream` over a lake."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._stream = CorrelationStream(self.options, ignore)
 
     def evaluate(self) -> None:
         """Evaluate what was written."""
@@ -122,11 +144,52 @@ class Ours:
         self._stream.close()
 
 
-class Sparks:
+class ForeachBatch(Lake):
+    """`TaskCorrelationStream` over a lake, a query of Structured Streaming whose micro-batches are steps."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._spark = spark_session()
+        self._checkpoint = str(folder / "checkpoint")
+        self._stop, self._stepped, self._read = threading.Event(), threading.Condition(), -1
+        # A stream belongs to one thread, that of its steps.
+        self._thread = threading.Thread(target=self._follow)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        runner = SparkRunner(self._spark)
+        with closing(TaskCorrelationStream(runner, self.options, ignore)) as stream:
+
+            def step(until: Any) -> bool:
+                found = stream.step(until)
+                with self._stepped:
+                    self.found += 0 if found is None else len(found.alerts)
+                    self._read = stream.progress.read.get(self.path, -1)
+                    self._stepped.notify()
+                return False
+
+            runner.follow(stream.lake, self._checkpoint, step, Pace(every=0.0), self._stop)
+
+    def evaluate(self) -> None:
+        """Wait until the query has evaluated what was written."""
+        version = self.lake.table(self.path).version()
+        assert version is not None
+        with self._stepped:
+            if not self._stepped.wait_for(lambda: self._read >= version, WAIT_LIMIT):
+                raise TimeoutError(f"the stream has read version {self._read} of {version}")
+
+    def close(self) -> None:
+        """End."""
+        self._stop.set()
+        self._thread.join()
+        self._spark.stop()
+
+
+class WithState:
     """A streaming query with `transformWithState`, its state in RocksDB."""
 
     def __init__(self, folder: Path) -> None:
-        from pyspark.sql import Row, SparkSession
+        from pyspark.sql import Row
         from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
         class Level(StatefulProcessor):
@@ -156,19 +219,9 @@ class Sparks:
             def close(self) -> None:
                 pass
 
-        os.environ["PYSPARK_PYTHON"] = sys.executable
         self._folder = folder / "rows"
         self._folder.mkdir()
-        provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-        self._spark = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.sql.streaming.stateStore.providerClass", provider)
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
-            .getOrCreate()
-        )
-        self._spark.sparkContext.setLogLevel("OFF")
+        self._spark = spark_session()
         self.found = 0
 
         def count(frame: Any, _number: int) -> None:
@@ -183,8 +236,8 @@ class Sparks:
             .writeStream.outputMode("append")
             .option("checkpointLocation", str(folder / "checkpoint"))
             .foreachBatch(count)
-            .start()
         )
+        self._started = self._query.start()
         self._written = 0
 
     def write(self, some: list[tuple[int, str, int]]) -> None:
@@ -197,45 +250,119 @@ class Sparks:
         temporary.rename(self._folder / f"{self._written}.parquet")
 
     def evaluate(self) -> None:
-        """Wait until the query has evaluated what was written."""
-        self._query.processAllAvailable()
+        """Wait until the query has evaluated what was written.
+
+        Spark gives a query's Python in the driver ten seconds to start, which is a constant of its code: on a machine
+        that does much else it takes longer, and the query is started again.
+        """
+        give_up = time.monotonic() + WAIT_LIMIT
+        while True:
+            try:
+                self._started.processAllAvailable()
+                return
+            except Exception as error:
+                if "Python worker failed to connect back" not in str(error) or time.monotonic() > give_up:
+                    raise
+                print("Spark could not start Python in ten seconds; the query is started again", file=sys.stderr)
+                self._started = self._query.start()
 
     def close(self) -> None:
         """End."""
-        self._query.stop()
+        self._started.stop()
         self._spark.stop()
 
 
-def one(name: str, count: int) -> None:
-    """Measure one engine in this process, and print its line."""
+ENGINES: dict[str, type[InProcess | ForeachBatch | WithState]] = {
+    "in the process": InProcess,
+    "foreachBatch": ForeachBatch,
+    "transformWithState": WithState,
+}
+
+
+def ignore(_text: str) -> None:
+    """Ignore a line of a stream."""
+
+
+def spark_session() -> Any:
+    """A session as a job has it; RocksDB is not used by the pipeline."""
+    settings = job_settings(small=False) | {
+        "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+        # Its worker needs pandas.
+        "spark.python.daemon.module": "qmf.pipeline.runners.worker_daemon",
+        "spark.log.level": "OFF",
+    }
+    return session("local[2]", partitions=2, settings=settings)
+
+
+@attrs.frozen
+class Measured:
+    """What an engine took.
+
+    Attributes:
+        start: seconds to the first result.
+        rows: rows per second of all rows at once.
+        small: seconds from a small file to its result, median.
+        all_used, small_used: processor seconds of all rows, and of a small file.
+        memory: in MB.
+        right: the alerts are those that the rows have.
+    """
+
+    start: float
+    rows: float
+    small: float
+    all_used: float
+    small_used: float
+    memory: float
+    right: bool
+
+
+def used() -> float:
+    """Processor seconds of this process and of all that it started."""
+    return sum(processor_seconds().values())
+
+
+def measure(name: str, count: int) -> Measured:
+    """Measure an engine in this process."""
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
-        engine = (Ours if name == "ours" else Sparks)(Path(folder))
-        waits: list[float] = []
+        engine = ENGINES[name](Path(folder))
+        waits, costs = [], []
         for first, number in portions(count):
             engine.write(rows(first, number))
-            started = time.perf_counter()
+            started, before = time.perf_counter(), used()
             engine.evaluate()
             waits.append(time.perf_counter() - started)
+            costs.append(used() - before)
             if len(waits) == 1:
                 start = time.perf_counter() - begun
         peak = memory()
         engine.close()
-    right = engine.found == expected(count + SMALL * (STEPS + 1))
-    small = statistics.median(waits[2:])
-    print(f"{name:>8} {start:8.1f} {count / waits[1]:12,.0f} {small:10.3f} {peak:10.0f}   {'ok' if right else 'WRONG'}")
+        right = engine.found == expected(count + SMALL * (STEPS + 1))
+    small = statistics.mean(costs[2:])
+    return Measured(start, count / waits[1], statistics.median(waits[2:]), costs[1], small, peak, right)
 
 
 def main() -> int:
-    """Measure both, each in a process of its own."""
+    """Measure all, each in a process of its own."""
     if len(sys.argv) == 3:
-        one(sys.argv[1], int(sys.argv[2]))
+        print(json.dumps(attrs.asdict(measure(sys.argv[1], int(sys.argv[2])))))
         return 0
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    print(f"{'engine':>8} {'start s':>8} {'rows/s':>12} {'small s':>10} {'memory MB':>10}", flush=True)
-    for name in ("ours", "spark"):
-        subprocess.run([sys.executable, __file__, name, str(count)], check=True)
-    return 0
+    print(
+        f"{'engine':>18} {'start s':>8} {'rows/s':>10} {'small s':>8} {'used s':>8} {'small':>8} {'MB':>6}", flush=True
+    )
+    found = {}
+    for name in ENGINES:
+        ran = subprocess.run([sys.executable, __file__, name, str(count)], check=True, stdout=subprocess.PIPE)
+        item = found[name] = Measured(**json.loads(ran.stdout.splitlines()[-1]))
+        times = f"{item.start:8.1f} {item.rows:10,.0f} {item.small:8.2f} {item.all_used:8.1f} {item.small_used:8.2f}"
+        print(f"{name:>18} {times} {item.memory:6.0f}{'' if item.right else '  WRONG'}", flush=True)
+    state, batch = found["transformWithState"], found["foreachBatch"]
+    print(
+        f"transformWithState beside foreachBatch, processor seconds: {state.all_used / batch.all_used:.2f} times for "
+        f"all rows, {state.small_used / batch.small_used:.2f} times for a small file"
+    )
+    return int(not all(item.right for item in found.values()))
 
 
 if __name__ == "__main__":
