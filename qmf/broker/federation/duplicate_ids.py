@@ -11,7 +11,14 @@ import zlib
 import attrs
 
 from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, HEADER, add_value, end_of_header, read_value
+from qmf.broker.nodes.sections import (
+    APPLICATION_PROPERTIES,
+    HEADER,
+    add_value,
+    end_of_header,
+    read_value,
+    remove_value,
+)
 from qmf.codec import amqp10
 from qmf.errors import DecodeError
 
@@ -20,6 +27,23 @@ DUPLICATE_ID = "_AMQ_DUPL_ID"
 _NAME = DUPLICATE_ID.encode()
 #: Beginning of the ids that links give.
 _OURS = "qmf:"
+
+
+def without_own_id(data: bytes, message_format: int = 0) -> bytes:
+    """A message that came from another broker without the id of a link; one that its publisher has given is kept.
+
+    With it, Artemis would drop what is meant to be sent once more: such as a message that has come back from there, or
+    copies of it. It has no meaning for receivers either. What the broker cannot read stays as it is.
+    """
+    if message_format or _NAME not in data:
+        return data
+    try:
+        given = read_value(data, APPLICATION_PROPERTIES, DUPLICATE_ID)
+        if isinstance(given, str) and given.startswith(_OURS):
+            return remove_value(data, APPLICATION_PROPERTIES, DUPLICATE_ID)
+    except DecodeError:  # it is refused when it is published
+        pass
+    return data
 
 
 @attrs.frozen

@@ -14,6 +14,7 @@ import attrs
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.federation.addressed_messages import AddressedMessages, DeadLettersMissing
 from qmf.broker.federation.definitions import Domain, LinkDefinition
+from qmf.broker.federation.duplicate_ids import without_own_id
 from qmf.broker.federation.local_nodes import NodeUnusable, open_target
 from qmf.broker.federation.peer_connector import LinkFailed, LinkServices
 from qmf.broker.federation.peer_links import KEPT_FOR, BrokerLink
@@ -127,14 +128,16 @@ class PullingLink(RememberingIncomingLink):
     def choose(
         self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int = 0
     ) -> Iterable[tuple[int | None, bytes]]:
-        """See `IncomingLink`. What goes in a circle is rejected, and what was accepted is accepted once more."""
+        """See `IncomingLink`. What goes in a circle is rejected, and what was accepted is accepted once more.
+
+        What is left comes without the ids that links have given.
+        """
         deliveries = super().choose(deliveries, message_format)
         chosen: list[tuple[int | None, bytes]] = []
         if self._returning:
             self._return(tag for tag, _ in deliveries)
             return chosen
-        for delivery in deliveries:
-            tag, data = delivery
+        for tag, data in deliveries:
             if reason := self._trace.refusal(data, message_format):
                 self._unforwarded.add(reason)
                 counters = self._registry.counters
@@ -145,11 +148,12 @@ class PullingLink(RememberingIncomingLink):
                 self._settle(Delivery(self.link, tag, data))
             elif self._addressed is not None:
                 try:
-                    chosen.append((tag, self._addressed.readdress(data, message_format)))
+                    own = without_own_id(data, message_format)
+                    chosen.append((tag, self._addressed.readdress(own, message_format)))
                 except DecodeError as error:
                     self._settle(Delivery(self.link, tag, data), reject(self._registry, error))
             else:
-                chosen.append(delivery)
+                chosen.append((tag, without_own_id(data, message_format)))
         return chosen
 
     def _return(self, tags: Iterable[int | None]) -> None:

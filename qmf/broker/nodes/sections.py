@@ -95,33 +95,59 @@ def read_value(data: bytes, section: int, name: str) -> object:
     Raises:
         DecodeError: the message is malformed.
     """
-    descriptor, value = _descriptor(data, 0)
-    while descriptor < section:
-        _, start = amqp10.decode(data, value)
-        descriptor, value = _descriptor(data, start)
+    _, descriptor, value = _section(data, section)
     if descriptor != section:
         return None
     pair = _pairs(data, value)[0].get(name)
     return None if pair is None else amqp10.decode(pair, amqp10.decode(pair)[1], text=True)[0]
 
 
+def remove_value(data: bytes, section: int, name: str) -> bytes:
+    """A message without a value of a map; without the section, if there is no other value in it.
+
+    Args:
+        data, section, name: as of `read_value`.
+
+    Raises:
+        DecodeError: the message is malformed.
+    """
+    start, descriptor, value = _section(data, section)
+    if descriptor != section:
+        return data
+    kept, end = _pairs(data, value)
+    if kept.pop(name, None) is None:
+        return data
+    return data[:start] + (_encode_map(section, kept) if kept else b"") + data[end:]
+
+
 def _add_pairs(data: bytes, section: int, pairs: Mapping[object, bytes]) -> bytes:
     """A message with more pairs in a map: keys, and the pairs as they are encoded."""
-    start = end = 0
-    descriptor, value = _descriptor(data, 0)
-    while descriptor < section:
-        _, start = amqp10.decode(data, value)
-        end = start
-        descriptor, value = _descriptor(data, start)
+    start, descriptor, value = _section(data, section)
+    end = start
     kept: dict[object, bytes] = {}
     if descriptor == section:
         kept, end = _pairs(data, value)
         for key in pairs:
             kept.pop(key, None)
     kept.update(pairs)
-    content = b"".join(kept.values())
-    head = _HEAD + bytes((section,)) + _MAP32 + (len(content) + 4).to_bytes(4) + (2 * len(kept)).to_bytes(4)
-    return data[:start] + head + content + data[end:]
+    return data[:start] + _encode_map(section, kept) + data[end:]
+
+
+def _section(data: bytes, wanted: int) -> tuple[int, int, int]:
+    """Where a section begins, or belongs; the number of the one that is there, and the position of its value."""
+    start = 0
+    descriptor, value = _descriptor(data, 0)
+    while descriptor < wanted:
+        _, start = amqp10.decode(data, value)
+        descriptor, value = _descriptor(data, start)
+    return start, descriptor, value
+
+
+def _encode_map(section: int, pairs: Mapping[object, bytes]) -> bytes:
+    """A section with pairs that are encoded."""
+    content = b"".join(pairs.values())
+    head = _HEAD + bytes((section,)) + _MAP32 + (len(content) + 4).to_bytes(4) + (2 * len(pairs)).to_bytes(4)
+    return head + content
 
 
 def _descriptor(data: bytes, start: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from qmf.broker.federation.duplicate_ids import DUPLICATE_ID, DuplicateIds
+from qmf.broker.federation.duplicate_ids import DUPLICATE_ID, DuplicateIds, without_own_id
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message, read_message
 from qmf.codec import Message as Written
@@ -82,3 +82,20 @@ def test_what_the_broker_cannot_read_stays_as_it_is() -> None:
     assert IDS.add(entry(content), content.data) == content.data
     malformed = message().data.replace(b"\x00\x53\x77", b"\x00\x53\x74")  # application properties that are no map
     assert IDS.add(entry(message()), malformed) == malformed
+
+
+@pytest.mark.parametrize("properties", [{}, {"colour": "red"}])
+def test_a_message_that_comes_back_has_no_id_of_a_link(properties: Mapping[str, object]) -> None:
+    content = message(properties=properties)
+    sent = IDS.add(entry(content, record=7), content.data)
+    assert decode_message(without_own_id(sent)) == decode_message(content.data)
+    assert without_own_id(content.data) is content.data
+
+
+@pytest.mark.parametrize("given", ["mine", b"x\xff", 4])
+def test_a_message_that_comes_keeps_the_id_of_its_publisher(given: object) -> None:
+    data = message(DUPLICATE_ID, {DUPLICATE_ID: given}).data
+    assert without_own_id(data) is data
+    broken = data[:-9]
+    assert without_own_id(broken) is broken
+    assert without_own_id(data, 7) is data

@@ -190,6 +190,29 @@ async def test_a_message_of_a_durable_link_whose_acceptance_is_lost(name: str, s
             here.operations.forwarding.delete(BROKER, OUT.value, link)
 
 
+async def test_what_comes_back_has_no_duplicate_id_and_may_go_there_again(name: str) -> None:
+    """Artemis would drop the message that a program forwards, with the id of the first link."""
+    async with (
+        peer(name) as other,
+        FederatedBroker(port=0, queues=["here"]) as first,
+        FederatedBroker(port=0, queues=["back"]) as last,
+    ):
+        for broker in (first, last):
+            broker.domain(other.url)
+        first.link(OUT, "here", other.queue, name=unique("out"), reliability="exactly-once")
+        await send(first, "here", "one", properties={"colour": "red"})
+        back = unique("in")
+        last.link(IN, other.queue, "back", name=back)
+        async with aio.Connection(last.url) as connection:
+            session = await connection.session()
+            message = await (await session.receiver("back")).fetch(timeout=30)
+            await session.acknowledge()
+        assert (message.properties["colour"], DUPLICATE_ID in message.properties) == ("red", False)
+        last.operations.forwarding.delete(BROKER, IN.value, back)
+        await send(other.url, other.queue, "one", properties={**message.properties, "x-amqp-message-annotations": {}})
+        assert await receive(other.url, other.queue, 1) == ["one"]
+
+
 @pytest.mark.soak
 async def test_many_cuts_of_a_durable_link(name: str, tmp_path: Path) -> None:
     chance = random.Random(seed := random.randrange(2**32))
