@@ -11,7 +11,7 @@ The rows are those of the jobs `rollup`, `correlate` and `audit` over the same r
 work in a session of Spark Connect as well: then the server reads the lake, and has this package.
 
 A frame knows its class: the metadata of its column `_ts_ns` do. It keeps them when rows are filtered and columns are
-chosen or added. All functions are for batches.
+chosen or added. `samples` and `rows` can follow the lake as well; the functions of the jobs are for batches.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def samples(
     last: str | None = None,
     columns: Sequence[str] = (),
     one_query: bool = False,
+    stream: bool = False,
     storage: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """The samples of a class, or the events of a class of events, all its versions together.
@@ -59,6 +60,7 @@ def samples(
             Python doesn't say which columns a query needs, so that all are read otherwise.
         one_query: there is one query of the frame alone, and its filters are applied where the files are read. Spark
             (4.3) keeps what such a query reads: a second one of the same frame without filters would get that.
+        stream: a frame of Structured Streaming that follows the lake; days and `one_query` are for batches.
         storage: options of the lake's object store.
 
     Returns:
@@ -69,17 +71,27 @@ def samples(
     """
     chosen = {"class": name, "package": package, "hash": hash, "from": first, "to": last, "columns": ",".join(columns)}
     chosen["one_query"] = "true" if one_query else None
-    return _read(spark, lake, chosen, storage)
+    return _read(spark, lake, chosen, storage, stream=stream)
 
 
-def rows(spark: SparkSession, lake: str, kind: RowKind | str, *, storage: Mapping[str, str] | None = None) -> DataFrame:
-    """The rows of a kind without classes: heartbeats, agents, gaps, schemas, untyped.
+def rows(
+    spark: SparkSession,
+    lake: str,
+    kind: RowKind | str,
+    *,
+    stream: bool = False,
+    storage: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """The rows of a kind: heartbeats, agents, gaps, schemas, untyped; or the objects or the events of all classes.
 
     Args:
-        spark, lake, storage: as of `samples`.
+        spark, lake, stream, storage: as of `samples`.
         kind: of the rows.
+
+    Returns:
+        a row for each message; those of all classes have `package`, `class`, `hash`, and `values` as JSON.
     """
-    return _read(spark, lake, {"kind": RowKind(kind).value}, storage)
+    return _read(spark, lake, {"kind": RowKind(kind).value}, storage, stream=stream)
 
 
 def rollups(samples: DataFrame, sizes: Sequence[str] = ("1m",), *, continued: bool = False) -> DataFrame:
@@ -183,7 +195,12 @@ def views(
 
 
 def _read(
-    spark: SparkSession, lake: str, options: Mapping[str, str | None], storage: Mapping[str, str] | None
+    spark: SparkSession,
+    lake: str,
+    options: Mapping[str, str | None],
+    storage: Mapping[str, str] | None,
+    *,
+    stream: bool,
 ) -> DataFrame:
     from qmf.pipeline.spark_access.session import register
 
@@ -192,4 +209,5 @@ def _read(
     chosen |= {f"storage.{key}": value for key, value in (storage or {}).items()}
     # The server of a remote session has folders of its own.
     place = lake if is_remote() else absolute(lake)
-    return spark.read.format("qmf").options(lake=place, **chosen).load()
+    reader = spark.readStream if stream else spark.read
+    return reader.format("qmf").options(lake=place, **chosen).load()

@@ -15,11 +15,10 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 import deltalake
 from pyspark.errors import StreamingQueryException
 
-from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.maintenance import optimize_table
 from qmf.pipeline.lake.table_paths import CHECKPOINT
-from qmf.pipeline.spark import sinks
+from qmf.pipeline.spark import samples, sinks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +43,7 @@ def test_an_interrupted_batch_is_written_once(spark: SparkSession, shop: Shop, t
         raise RuntimeError("cut off")
 
     shop.put((1, 10), (2, 20))
-    frame = Frames(spark, shop.root, stream=True).objects("till").select("_seq")
+    frame = samples(spark, shop.root, "till", stream=True).select("_seq")
     query = sinks.start_stream(frame, table.url, name="q", once=True, write=cut)
     with pytest.raises(StreamingQueryException, match="cut off"):
         query.awaitTermination(WAIT_LIMIT)
@@ -60,7 +59,7 @@ def test_values_that_statistics_would_hide_are_found(spark: SparkSession, shop: 
     alerts, out = raise_alerts(f"{shop.root}/alerts"), LakeTable(f"{shop.root}/_tables/copied")
     for _ in range(2):
         gauges = fill(shop)
-        stream = Frames(spark, shop.root, stream=True).objects("scale").select("value", "total")
+        stream = samples(spark, shop.root, "scale", stream=True).select("value", "total")
         assert sinks.start_stream(stream, out.url, name="copied", once=True).awaitTermination(WAIT_LIMIT)
     assert optimize_table(out).combined == 2
     everything = {where: 2 * count for where, count in {**BY_VALUE, **BY_TOTAL}.items()}
@@ -80,7 +79,7 @@ def test_a_relative_path_is_one_of_the_program(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # Java, and the executors, have another working directory
     shop.put((1, 10), (2, 20))
-    frame = Frames(spark, "lake", stream=True).objects("till").select("_seq")
+    frame = samples(spark, "lake", "till", stream=True).select("_seq")
     query = sinks.start_stream(frame, "out", name="q", once=True)
     assert query.awaitTermination(WAIT_LIMIT)
     rows = sinks.read_table(spark, LakeTable("out"))
