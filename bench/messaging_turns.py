@@ -1,16 +1,18 @@
 """Both forms of the messaging API and the C++ programs in turns, over qpidd: the part of C++'s rate that ours reach.
 
-    python bench/messaging_turns.py [--rounds N] [--rows NAME,...] [--json FILE]
+    python bench/messaging_turns.py [--rounds N] [--rows NAME,...] [--core N] [--json FILE]
 
 Each round is short, and all clients have theirs one after the other, so that whatever else the machine does meets all
 alike; the figure is the median of the rounds' ratios. Ours keep their connection over all rounds, the programs, which
-measure themselves, do not. Messages have 100 bytes. A qpidd and the C++ programs that the environment names are needed:
-see processes.py and messaging_clients.py.
+measure themselves, do not. Messages have 100 bytes. With `--core` all clients, ours and C++'s, run on that core: the
+two threads of `qmf.messaging` never work at the same time, and waking one up on another core takes longer. A qpidd and
+the C++ programs that the environment names are needed: see processes.py and messaging_clients.py.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import subprocess
 import sys
@@ -71,6 +73,7 @@ def main() -> None:
     options = parser("The messaging API beside the C++ programs, in turns.")
     options.add_argument("--rounds", type=int, default=11, metavar="N", help="rounds (default: %(default)s)")
     options.add_argument("--rows", default=",".join(ROWS), metavar="NAME,...", help="default: %(default)s")
+    options.add_argument("--core", type=int, metavar="N", help="the core that all clients run on (default: any)")
     options.add_argument("--work", nargs=3, metavar=("API", "ROW", "NODE"), help="be one of ours")
     arguments = options.parse_args()
     url = qpidd()
@@ -87,6 +90,8 @@ def main() -> None:
     figures: list[Figure] = []
     with queue(url) as node, program(*cpp_requests("respond", node)) as responder:
         responder.line()
+        if arguments.core is not None:
+            os.sched_setaffinity(0, {arguments.core})  # of those that are started from here on
         for name in arguments.rows.split(","):
             figures += _measure(name, url, node, arguments.rounds)
     report(figures, arguments.json)

@@ -61,6 +61,23 @@ def test_a_queue_with_several_bindings_to_an_exchange(session: Session) -> None:
 
 
 @qpid_addresses
+def test_a_temporary_queue_has_no_bindings_but_those_asked_for(session: Session) -> None:
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    bindings = f"[{{exchange: amq.direct, key: {name}}}, {{exchange: amq.topic, key: '{name}.*'}}]"
+    receiver = session.receiver(f"#; {{node: {{x-bindings: {bindings}}}}}", capacity=10)
+    sent = [("amq.direct", name), ("amq.direct", f"{name}.a"), ("amq.topic", f"{name}.b"), ("amq.topic", name)]
+    for exchange, key in sent:
+        session.sender(exchange).send(Message(f"{exchange} {key}", subject=key))
+    assert [receiver.fetch(timeout=10).content for _ in range(2)] == [f"amq.direct {name}", f"amq.topic {name}.b"]
+    with pytest.raises(Empty):
+        receiver.fetch(timeout=0)
+    queue = receiver.source.name
+    receiver.close()
+    with pytest.raises(NotFound):
+        session.sender(queue)
+
+
+@qpid_addresses
 def test_bindings_of_topics(session: Session, queue: MakeQueue) -> None:
     address = queue()
     receiver = session.receiver(address)
