@@ -7,6 +7,7 @@ import os
 import re
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
 from support.recording import Notifications, RecordingConsole
@@ -175,7 +176,8 @@ def test_events_have_the_published_form(queue: str) -> None:
         broker = session.addBroker(URL)
         session.bindEvent(PACKAGE, "queueDeclare")
         session.getObjects(_class="broker")[0].create("queue", queue, {"auto-delete": True}, False)
-        own, count = [], 0
+        own: list[tuple[Any, ...]] = []
+        count = 0
         while not own:  # other clients of the broker cause events as well
             count += 1
             own = [item for item in console.wait("event", count) if queue in repr(item[1])]
