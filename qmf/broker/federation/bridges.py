@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import attrs
 
 from qmf.broker.federation.incoming import IncomingBrokerLink
@@ -23,8 +21,6 @@ class BridgeLink(BrokerLink):
         link: that it belongs to.
     """
 
-    kind = "bridge"
-
     def __init__(self, bridge: BridgeDefinition, link: RouteLink, services: LinkServices) -> None:
         """Make a route, which connects after `start`.
 
@@ -33,14 +29,10 @@ class BridgeLink(BrokerLink):
             services: of the broker.
         """
         super().__init__(bridge.transfer, link.domain, services, f"route {bridge.name} of link {link.name}")
+        self.kind, self.fields = "bridge", bridge.fields
         self.bridge = bridge
         self.link = link
         self.bridge_name = bridge.name
-
-    @property
-    def fields(self) -> Mapping[str, object]:
-        """See `PeerBridge`."""
-        return self.bridge.fields
 
     @property
     def ends(self) -> RouteEnds:

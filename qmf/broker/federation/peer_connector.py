@@ -60,26 +60,34 @@ class PeerConnector(abc.ABC):
     """A connection to another broker from its creation to its deletion, with a state; a `PeerLink` for observers.
 
     Attributes:
-        name: see `PeerLink`.
-        durable: see `PeerLink`.
+        kind, name, durable, fields: see `PeerLink`.
         domain: the other broker.
         status: how it is.
         session: see `PeerLink`.
     """
 
     def __init__(
-        self, name: str, domain: Domain, services: LinkServices, *, durable: bool, container: str, who: str
+        self,
+        kind: str,
+        name: str,
+        domain: Domain,
+        services: LinkServices,
+        *,
+        durable: bool,
+        fields: Mapping[str, object],
+        container: str,
+        who: str,
     ) -> None:
         """Make a connection, which begins after `start`.
 
         Args:
-            name, domain, durable: as the attributes.
+            kind, name, domain, durable, fields: as the attributes.
             services: of the broker.
             container: container id under which the other broker knows it.
             who: what it is, for the log.
         """
-        self.name = name
-        self.durable = durable
+        self.kind, self.name = kind, name
+        self.durable, self.fields = durable, fields
         self.domain = domain
         self.status = LinkStatus(services.clock)
         self.session: ClientSession | None = None
@@ -106,16 +114,6 @@ class PeerConnector(abc.ABC):
         self._url = domain.urls[0]
 
     # PeerLink
-
-    @property
-    @abc.abstractmethod
-    def kind(self) -> str:
-        """See `PeerLink`."""
-
-    @property
-    @abc.abstractmethod
-    def fields(self) -> Mapping[str, object]:
-        """See `PeerLink`."""
 
     @property
     def place(self) -> tuple[str, int, bool]:

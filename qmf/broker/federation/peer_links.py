@@ -61,10 +61,12 @@ class BrokerLink(PeerConnector, LinkOwner):
         """
         who = who or f"{definition.direction.value} link {definition.name} of domain {domain.name}"
         super().__init__(
+            definition.direction.value,
             definition.name,
             domain,
             services,
             durable=definition.durable,
+            fields=definition.fields,
             container=definition.container,
             who=who,
         )
@@ -81,18 +83,6 @@ class BrokerLink(PeerConnector, LinkOwner):
         self._rate = RouteRate()
         #: By the links that it had before.
         self._transferred = 0
-
-    # PeerLink
-
-    @property
-    def kind(self) -> str:
-        """See `PeerLink`."""
-        return self.definition.direction.value
-
-    @property
-    def fields(self) -> Mapping[str, object]:
-        """See `PeerLink`."""
-        return self.definition.fields
 
     # PeerRoute
 

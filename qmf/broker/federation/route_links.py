@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from qmf.broker.federation.peer_connector import LinkServices, PeerConnector
 from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.route_definitions import RouteLinkDefinition
@@ -17,8 +15,6 @@ class RouteLink(PeerConnector):
         definition: what was asked for.
     """
 
-    kind = "link"
-
     def __init__(self, definition: RouteLinkDefinition, services: LinkServices) -> None:
         """Make a link, which connects after `start`.
 
@@ -27,19 +23,16 @@ class RouteLink(PeerConnector):
             services: of the broker.
         """
         super().__init__(
+            "link",
             definition.name,
             definition.domain,
             services,
             durable=definition.durable,
+            fields=definition.fields,
             container=definition.container,
             who=f"link {definition.name}",
         )
         self.definition = definition
-
-    @property
-    def fields(self) -> Mapping[str, object]:
-        """See `PeerLink`."""
-        return self.definition.fields
 
     async def attach_links(self, network: NetworkConnection) -> None:
         """See `PeerConnector`: the connection has no links of AMQP."""

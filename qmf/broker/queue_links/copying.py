@@ -53,7 +53,7 @@ class CopyingLink(QueueLink, EntryObserver):
         if self.cursor:
             entries = [entry for entry in entries if (entry.record or 0) > self.cursor]
         else:
-            before = set(self.definition.start.passed_over(contents))
+            before = set(self.wanted.start.passed_over(contents))
             self.cursor = max((entry.record or 0 for entry in before), default=0)
             entries = [entry for entry in entries if entry not in before]
         self._pending = deque((entry, entry.message) for entry in entries)

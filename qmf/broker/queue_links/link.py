@@ -65,12 +65,15 @@ class QueueLink(abc.ABC):
     """A link within the broker from its creation to its deletion; a `NodeLink` for observers.
 
     Attributes:
-        definition: what was asked for.
+        wanted: what was asked for.
+        name, durable: of it.
         places: its nodes; None for one that never had them.
         state, reason, since: how it is, why, and since when in seconds since 1970.
         cursor: the last stored message that it has looked at.
         octets, skipped: bytes that it has passed on; messages that it has left, since the broker started.
     """
+
+    kind = QUEUE_LINK  #: see `NodeLink`
 
     def __init__(
         self,
@@ -84,12 +87,13 @@ class QueueLink(abc.ABC):
         """Make a link, which takes messages after `start`.
 
         Args:
-            definition: as the attribute.
+            definition: what was asked for.
             operations: of the broker.
             on_changed: called when its state or its reason is another one.
             cursor, passed: of an earlier run.
         """
-        self.definition = definition
+        self.wanted = definition
+        self.name, self.durable = definition.name, definition.durable
         self.places: LinkPlaces | None = None
         self.state = NodeLinkState.OPERATIONAL
         self.reason = ""
@@ -112,23 +116,6 @@ class QueueLink(abc.ABC):
 
     # NodeLink
 
-    kind = QUEUE_LINK  #: see `ObservedDefinition`
-
-    @property
-    def name(self) -> str:
-        """See `NodeLink`."""
-        return self.definition.name
-
-    @property
-    def durable(self) -> bool:
-        """See `NodeLink`."""
-        return self.definition.durable
-
-    @property
-    def wanted(self) -> QueueLinkDefinition:
-        """See `NodeLink`."""
-        return self.definition
-
     @property
     def passed(self) -> int:
         """See `NodeLink`."""
@@ -142,7 +129,7 @@ class QueueLink(abc.ABC):
     @property
     def fields(self) -> Mapping[str, object]:
         """See `NodeLink`."""
-        return self.definition.fields(self.cursor, self.passed)
+        return self.wanted.fields(self.cursor, self.passed)
 
     # Beginning and end
 
@@ -170,8 +157,8 @@ class QueueLink(abc.ABC):
         Raises:
             OperationRefused: the policy refuses it.
         """
-        principal = self.definition.principal
-        if self.definition.mode is LinkMode.MOVE:
+        principal = self.wanted.principal
+        if self.wanted.mode is LinkMode.MOVE:
             self._operations.consume(principal, places.source)
         else:
             self._operations.browse(principal, places.source)
@@ -236,7 +223,7 @@ class QueueLink(abc.ABC):
 
     def takes(self, message: Message) -> bool:
         """True if it takes a message, by its selector and its size."""
-        definition = self.definition
+        definition = self.wanted
         if definition.max_size and len(message.data) > definition.max_size:
             return False
         return definition.matches is None or definition.matches(message)

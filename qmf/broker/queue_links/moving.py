@@ -57,9 +57,9 @@ class MovingLink(QueueLink):
     # QueueLink
 
     def _begin(self, places: LinkPlaces) -> None:
-        assert self.definition.mode is LinkMode.MOVE
+        assert self.wanted.mode is LinkMode.MOVE
         self._taken = []
-        wanted = self.definition
+        wanted = self.wanted
         self.selector = self.takes if wanted.matches is not None or wanted.max_size else None
         self._consumes = True
         source = places.source
@@ -67,10 +67,10 @@ class MovingLink(QueueLink):
             entry for entry in source.contents.all_entries() if self.cursor and (entry.record or 0) <= self.cursor
         ]
         if not self.cursor:
-            before = list(self.definition.start.passed_over(source.contents))
+            before = list(self.wanted.start.passed_over(source.contents))
             self.cursor = max((entry.record or 0 for entry in before), default=0)
         source.delivery.bar(before, self)
-        self._operations.consume(self.definition.principal, source).begin(self)
+        self._operations.consume(self.wanted.principal, source).begin(self)
         self._loop.call_soon(source.delivery.dispatch)
 
     def _end(self) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from qmf.broker.federation.definitions import Domain, read_domain
 from qmf.broker.federation.federation import BrokerFederation
 from qmf.broker.federation.link_status import LinkStatus, PeerLinkTrigger
-from qmf.broker.nodes.counters import ExchangeCounters
 from qmf.broker.nodes.entries import AVAILABLE, Entry
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
@@ -32,10 +31,13 @@ class Relay:
 
     Attributes:
         definition: what was asked for.
+        name, durable, fields, domain_name, dead_letters, queue, counters: see `MessageRelay`.
         route: where messages to the domain wait.
         paused: nothing is forwarded, until it is resumed or the broker starts again.
         forwarded: messages that the other broker has accepted.
     """
+
+    kind = RELAY  #: see `MessageRelay`
 
     def __init__(
         self,
@@ -59,7 +61,11 @@ class Relay:
         """
         services = federation.services
         self.definition = definition
+        self.name, self.durable, self.fields = definition.name, definition.durable, definition.fields
+        self.domain_name, self.dead_letters = definition.domain, definition.dead_letters
+        self.queue = queue
         self.route = RelayRoute(definition.name, queue, timeout)
+        self.counters = self.route.counters
         self.paused = False
         self.forwarded = 0
         self.letters = DeadLetters(services.operations, definition.principal, definition.dead_letters, on_dead_letter)
@@ -76,43 +82,6 @@ class Relay:
         self._retried = 0
 
     # MessageRelay
-
-    kind = RELAY  #: see `ObservedDefinition`
-
-    @property
-    def name(self) -> str:
-        """See `MessageRelay`."""
-        return self.definition.name
-
-    @property
-    def durable(self) -> bool:
-        """See `MessageRelay`."""
-        return self.definition.durable
-
-    @property
-    def fields(self) -> Mapping[str, object]:
-        """See `MessageRelay`."""
-        return self.definition.fields
-
-    @property
-    def queue(self) -> Queue:
-        """See `MessageRelay`."""
-        return self.route.queue
-
-    @property
-    def counters(self) -> ExchangeCounters:
-        """See `MessageRelay`."""
-        return self.route.counters
-
-    @property
-    def dead_letters(self) -> str:
-        """See `MessageRelay`."""
-        return self.definition.dead_letters
-
-    @property
-    def domain_name(self) -> str:
-        """See `MessageRelay`."""
-        return self.definition.domain
 
     @property
     def dead_lettered(self) -> int:

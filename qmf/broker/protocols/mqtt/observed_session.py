@@ -27,7 +27,7 @@ class ObservedSession:
 
     Attributes:
         session: it.
-        protocol: see `LastingSession`.
+        client_id, user, protocol: see `LastingSession`.
     """
 
     def __init__(self, session: MqttSession, end: Callable[[MqttSession], None]) -> None:
@@ -38,6 +38,7 @@ class ObservedSession:
             end: ends it.
         """
         self.session = session
+        self.client_id, self.user = session.client_id, session.user
         self.protocol = ""
         self._holder: SessionHolder | None = None
         self._end = end
@@ -52,16 +53,6 @@ class ObservedSession:
         self._holder = None
 
     # LastingSession
-
-    @property
-    def client_id(self) -> str:
-        """See `LastingSession`."""
-        return self.session.client_id
-
-    @property
-    def user(self) -> str:
-        """See `LastingSession`."""
-        return self.session.user
 
     @property
     def durable(self) -> bool:

@@ -49,6 +49,7 @@ class PublishingEnd:
 
     Attributes:
         transfers: publications received so far.
+        exchange, source, target: see `ClientLink`.
     """
 
     name = "publications"  #: see `ClientLink`
@@ -80,6 +81,7 @@ class PublishingEnd:
         """
         self.transfers = 0
         self.exchange = exchange
+        self.source, self.target = session.client_id, exchange.name
         self._publisher = publisher
         self._registry = publisher.registry
         self._session = session
@@ -91,16 +93,6 @@ class PublishingEnd:
         #: The last publication, which those of a run are like.
         self._last: Publish | None = None
         self._answers: deque[_Answer] = deque()
-
-    @property
-    def source(self) -> str:
-        """See `ClientLink`."""
-        return self._session.client_id
-
-    @property
-    def target(self) -> str:
-        """See `ClientLink`."""
-        return self.exchange.name
 
     @property
     def unanswered(self) -> int:
@@ -245,18 +237,12 @@ class PublishingEnd:
             return Refusal(Reason.FULL, "there is no room for another retained message")
         refusal = publish_message(self._publisher, message, self.exchange)
         if refusal is None and packet.retain:
-            refusal = self._retain(packet, message)
+            refusal = self._retained.retain(message, packet.payload)
         if refusal is None and packet.qos == 2 and packet.packet_id is not None:
             self._session.received.add(packet.packet_id)
             if self._session.durable:
                 self._records.put_received(self._session.client_id, packet.packet_id)
         return refusal
-
-    def _retain(self, packet: Publish, message: Message) -> Refusal | None:
-        if packet.payload:
-            return self._retained.put(message)
-        self._retained.remove(packet.topic)
-        return None
 
     def _on_stored(self, answer: _Answer, error: NotStored | None) -> None:
         if error is None:

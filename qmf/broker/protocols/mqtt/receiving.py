@@ -54,6 +54,8 @@ class QueueConsumer:
     Attributes:
         queue: which.
         shared: the shared subscription that has this queue; None for the client's own queue.
+        name, source: the filter of a shared subscription, or the name of the client's queue.
+        target: the id of the client.
         presettled: all its subscriptions have QoS 0: messages leave the queue as they are sent.
         transfers: messages sent so far.
     """
@@ -62,6 +64,7 @@ class QueueConsumer:
     exchange = None  #: see `ClientLink`
     browsing = False  #: see `ClientLink`
     transactions: TransactionCounts | None = None
+    session: Hashable = 0  #: see `ClientLink`: a connection has one session
 
     def __init__(
         self, client: ReceivingClient, queue: Queue, shared: MqttSubscription | None, *, presettled: bool
@@ -74,6 +77,8 @@ class QueueConsumer:
         """
         self.queue: Queue | None = queue
         self.shared = shared
+        self.name = self.source = queue.name
+        self.target = client.session.client_id
         self.presettled = presettled
         self.transfers = 0
         self._queue = queue
@@ -84,26 +89,6 @@ class QueueConsumer:
         self._warned = False
 
     # ClientLink
-
-    @property
-    def name(self) -> str:
-        """See `ClientLink`: the filter of a shared subscription, or the name of the client's queue."""
-        return self._queue.name
-
-    @property
-    def session(self) -> Hashable:
-        """See `ClientLink`: a connection has one session."""
-        return 0
-
-    @property
-    def source(self) -> str:
-        """See `ClientLink`."""
-        return self._queue.name
-
-    @property
-    def target(self) -> str:
-        """See `ClientLink`."""
-        return self._session.client_id
 
     def count_unsettled(self) -> tuple[int, int]:
         """See `ClientLink`."""

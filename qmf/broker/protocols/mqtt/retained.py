@@ -8,6 +8,7 @@ from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
 from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.mqtt.last_values import SubjectQueue
+from qmf.broker.refusal import Refusal
 
 #: Name of the queue.
 RETAINED = "mqtt.retained"
@@ -35,6 +36,13 @@ class RetainedMessages(SubjectQueue):
         """Find those of an earlier run; see `SubjectQueue`."""
         self._root = _Level()
         super().__init__(RETAINED, operations)
+
+    def retain(self, message: Message, payload: bytes) -> Refusal | None:
+        """Keep a publication in place of the one with its topic, or with an empty payload none; returns as `put`."""
+        if payload:
+            return self.put(message)
+        self.remove(message.subject)
+        return None
 
     def matching(self, pattern: str) -> Sequence[Message]:
         """The messages whose topics a filter matches, without ``$share``; the oldest first."""

@@ -81,10 +81,7 @@ class PendingWill:
         message, will = self._message(), self._will
         refusal = publish_message(self._publisher, message, self._exchange)
         if refusal is None and will.retain:
-            if will.payload:
-                refusal = self._retained.put(message)
-            else:
-                self._retained.remove(will.topic)
+            refusal = self._retained.retain(message, will.payload)
         self.drop()
         if recorder is not None:
             recorder.flush()

@@ -65,7 +65,7 @@ class StompSubscription:
         terms: see there.
         presettled: messages leave the queue as they are sent.
         transfers: messages sent so far.
-        selector, queue: see `Consumer` and `ClientLink`.
+        selector, queue, name, source, target: see `Consumer` and `ClientLink`.
     """
 
     exchange = None  #: see `ClientLink`
@@ -83,6 +83,8 @@ class StompSubscription:
             number: of the subscription among those of the connection, for the ids of messages.
         """
         self.terms = terms
+        self.name = self.target = terms.id
+        self.source = queue.name
         self.selector = terms.selector
         self.queue: Queue | None = queue
         self.presettled = terms.mode is AckMode.AUTO
@@ -96,21 +98,6 @@ class StompSubscription:
         self._held: dict[str, Entry] = {}
 
     # ClientLink
-
-    @property
-    def name(self) -> str:
-        """See `ClientLink`."""
-        return self.terms.id
-
-    @property
-    def source(self) -> str:
-        """See `ClientLink`."""
-        return self._queue.name
-
-    @property
-    def target(self) -> str:
-        """See `ClientLink`."""
-        return self.terms.id
 
     def count_unsettled(self) -> tuple[int, int]:
         """See `ClientLink`."""
