@@ -7,6 +7,7 @@ import logging
 import socket
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 from qmf._arguments import arguments_of
 from qmf._closable import AsyncClosable
 from qmf.broker.federation.federation import BrokerFederation
-from qmf.broker.listener import Listener, ListenError
+from qmf.broker.listener import Listener
 from qmf.broker.logins import Logins
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.exchanges import Exchange
@@ -48,7 +49,6 @@ from qmf.errors import CallerError
 from qmf.users.users import Users
 
 if TYPE_CHECKING:
-    from qmf.broker.management.agent import ManagementAgent
     from qmf.broker.protocols.mqtt.protocol import MqttProtocol
     from qmf.broker.relay.relays import BrokerRelays
     from qmf.broker.store.persistence import Persistence
@@ -113,17 +113,13 @@ class Broker(AsyncClosable):
         )
         #: Of the broker and its machine; with a data folder that which is stored there.
         self._id = uuid.uuid4()
-        self._management: ManagementAgent | None = None
-        self._persistence: Persistence | None = None
         self._registry: NodeRegistry | None = None
         self._sessions: ClientSessions | None = None
-        self._amqp: AmqpProtocol | None = None
         self._mqtt: MqttProtocol | None = None
         self._expiry: asyncio.TimerHandle | None = None
         self._forwarding: ForwardingOperations | None = None
-        self._federation: BrokerFederation | None = None
-        self._relays: BrokerRelays | None = None
-        self._queue_links: BrokerQueueLinks | None = None
+        #: Closes what was started, the last part first.
+        self._started = AsyncExitStack()
 
     @property
     def host(self) -> str:
@@ -206,8 +202,17 @@ class Broker(AsyncClosable):
             TopicError: a pattern is no regular expression.
             OperationRefused: the policy refuses the broker itself what its options ask for.
         """
-        loop, options = asyncio.get_running_loop(), self._options
-        self._registry = NodeRegistry(
+        try:
+            await self._start()
+        except BaseException:
+            await self._started.aclose()
+            raise
+
+    async def _start(self) -> None:
+        loop, options, started = asyncio.get_running_loop(), self._options, self._started
+        if options.audit is not None:
+            started.callback(options.audit.close)
+        registry = self._registry = NodeRegistry(
             domains=options.domains,
             limits=options.limits,
             total_limits=options.total_limits,
@@ -215,41 +220,36 @@ class Broker(AsyncClosable):
             clock=loop.time,
             call_later=loop.call_later,
         )
-        self._registry.timestamps = options.timestamps
-        if options.data_dir is not None:
-            self._open_data_dir(options.data_dir, self._registry)
-        operations = Operations(self._registry, options.policy)
+        registry.timestamps = options.timestamps
+        persistence = None if options.data_dir is None else self._open_data_dir(options.data_dir, registry)
+        started.callback(registry.close)
+        started.callback(self._logins.close)
+        operations = Operations(registry, options.policy)
         self._forwarding = operations.forwarding
-        federation = self._make_federation(operations)
-        self._add_observers(self._registry, operations)
-        self._create_nodes(self._registry, operations)
-        if self._persistence is not None:
-            await self._restore_forwarders(self._persistence, self._forwarding)
-        self._sessions = ClientSessions(operations, options.connection_limits)
-        services = ConnectionServices(
-            operations, self._sessions, self._logins, options.open_timeout, options.server_certificate
-        )
-        self._registry.on_deleted = self._on_node_deleted
+        connecting = self._make_connecting(operations)
+        queue_links = operations.forwarding.queue_links = BrokerQueueLinks(operations)
+        self._add_observers(registry, operations)
+        self._create_nodes(registry, operations)
+        if persistence is not None:
+            _restore_forwarders(persistence, operations.forwarding)
+        sessions = self._sessions = ClientSessions(operations, options.connection_limits)
+        registry.on_deleted = self._on_node_deleted
         operations.on_policy_changed = self._on_policy_changed
-        self._amqp = AmqpProtocol(services, options.amqp, self._container)
+        services = ConnectionServices(
+            operations, sessions, self._logins, options.open_timeout, options.server_certificate
+        )
+        amqp = AmqpProtocol(services, options.amqp, self._container)
+        started.push_async_callback(self._stop_listening)
+        started.push_async_callback(self._end_clients, sessions, amqp)
         self._expiry = loop.call_later(options.expiry_interval, self._expire)
-        try:
-            await self._start_listening(services, self._amqp)
-        except (ListenError, CallerError):
-            await self._stop_listening()
-            self._expiry.cancel()
-            await self._close_data_dir()
-            raise
+        await self._start_listening(services, amqp)
         log.info("listening on %s", " and ".join(self.urls))
+        started.callback(queue_links.close)
         if options.management is not None:
-            try:
-                await self._start_management(operations, options.management)
-            except BaseException:
-                await self.close()
-                raise
-        federation.start()
-        if self._relays is not None:
-            self._relays.start()
+            await self._start_management(operations, options.management)
+        for each in connecting:
+            started.push_async_callback(each.close)
+            each.start()
 
     async def _start_listening(self, services: ConnectionServices, amqp: AmqpProtocol) -> None:
         options, stomp = self._options, None
@@ -282,18 +282,18 @@ class Broker(AsyncClosable):
             accept |= dict.fromkeys(STOMP_SUBPROTOCOLS, stomp)
         return lambda: server_layer(accept, options.ws_origins, options.open_timeout)
 
-    def _make_federation(self, operations: Operations) -> BrokerFederation:
-        options = self._options.relay
-        federation = self._federation = BrokerFederation(operations, self._container)
-        operations.forwarding.federation = federation
+    def _make_connecting(self, operations: Operations) -> Sequence[BrokerFederation | BrokerRelays]:
+        """What connects to other brokers, once it is started."""
+        options, forwarding = self._options.relay, operations.forwarding
+        federation = forwarding.federation = BrokerFederation(operations, self._container)
         operations.registry.agents = options.agents
-        if options.enabled:
-            # Imported here, so that a broker that does not relay does not load it.
-            from qmf.broker.relay.relays import BrokerRelays
+        if not options.enabled:
+            return (federation,)
+        # Imported here, so that a broker that does not relay does not load it.
+        from qmf.broker.relay.relays import BrokerRelays
 
-            self._relays = operations.forwarding.relays = BrokerRelays(operations, federation, options)
-        self._queue_links = operations.forwarding.queue_links = BrokerQueueLinks(operations)
-        return federation
+        relays = forwarding.relays = BrokerRelays(operations, federation, options)
+        return federation, relays
 
     def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
         """Have what decides who may, and what records it, know what happens."""
@@ -324,37 +324,22 @@ class Broker(AsyncClosable):
             return
         for listener in self._listeners:
             listener.stop()
-        if self._queue_links is not None:
-            self._queue_links.close()
-        if self._relays is not None:
-            await self._relays.close()
-        if self._federation is not None:
-            await self._federation.close()
-        management, self._management = self._management, None
-        if management is not None:
-            await management.close()
-        if self._amqp is not None:
-            self._amqp.close()
-        if self._mqtt is not None:
-            self._mqtt.close()
-        if self._expiry is not None:
-            self._expiry.cancel()
-        if self._sessions is not None:
-            await self._sessions.close()
-        if self._mqtt is not None:
-            self._mqtt.stop()
-        await self._stop_listening()
-        self._logins.close()
-        if self._registry is not None:
-            self._registry.close()
-        await self._close_data_dir()
-        if self._options.audit is not None:
-            self._options.audit.close()
+        await self._started.aclose()
         log.info("closed %s", self.url)
 
     async def __aenter__(self) -> Self:
         await self.start()
         return self
+
+    async def _end_clients(self, sessions: ClientSessions, amqp: AmqpProtocol) -> None:
+        amqp.close()
+        if self._mqtt is not None:
+            self._mqtt.close()
+        if self._expiry is not None:
+            self._expiry.cancel()
+        await sessions.close()
+        if self._mqtt is not None:
+            self._mqtt.stop()
 
     async def _stop_listening(self) -> None:
         for listener in self._listeners:
@@ -372,33 +357,15 @@ class Broker(AsyncClosable):
                 if all(item.pattern != pattern for item in registry.topics.policies):
                     operations.create_policy(BROKER, kind, pattern, {})
 
-    def _open_data_dir(self, path: Path, registry: NodeRegistry) -> None:
+    def _open_data_dir(self, path: Path, registry: NodeRegistry) -> Persistence:
         # Imported here, so that a broker that stores nothing does not load it.
         from qmf.broker.store.persistence import Persistence
         from qmf.broker.store.system_id import stored_id
 
-        self._persistence = Persistence(path, registry)
+        persistence = Persistence(path, registry)
+        self._started.push_async_callback(persistence.close)
         self._id = stored_id(path)
-
-    async def _restore_forwarders(self, persistence: Persistence, forwarding: ForwardingOperations) -> None:
-        from qmf.broker.store.errors import StoreDamaged
-
-        types = forwarding.types
-        for each in persistence.forwarders:
-            kind, name = each.kind.value, each.name
-            if kind not in types:
-                log.warning("%s %s: not used, since this broker was started without relaying", kind, name)
-                continue
-            try:
-                types[kind].restore(name, each.fields)
-            except ForwardingError as error:
-                await self._close_data_dir()
-                raise StoreDamaged(persistence.path, f"{kind} {name!r} cannot be restored: {error}") from error
-
-    async def _close_data_dir(self) -> None:
-        persistence, self._persistence = self._persistence, None
-        if persistence is not None:
-            await persistence.close()
+        return persistence
 
     async def _start_management(self, operations: Operations, interval: float) -> None:
         # Imported here, so that a broker without management loads neither agent nor models.
@@ -420,8 +387,9 @@ class Broker(AsyncClosable):
             any(item is not None for item in (self._options.access, self._options.users, self._options.tokens)),
             None if self._mqtt is None else self._mqtt.observed_sessions,
         )
-        self._management = ManagementAgent(operations, name=self._options.name, setup=setup, process=self.process)
-        await self._management.start()
+        management = ManagementAgent(operations, name=self._options.name, setup=setup, process=self.process)
+        self._started.push_async_callback(management.close)
+        await management.start()
 
     def _on_node_deleted(self, node: Queue | Exchange) -> None:
         """A node was deleted: links that clients have there end, and what forwards its messages."""
@@ -442,3 +410,18 @@ class Broker(AsyncClosable):
         assert self._registry is not None
         self._registry.expire()
         self._expiry = asyncio.get_running_loop().call_later(self._options.expiry_interval, self._expire)
+
+
+def _restore_forwarders(persistence: Persistence, forwarding: ForwardingOperations) -> None:
+    from qmf.broker.store.errors import StoreDamaged
+
+    types = forwarding.types
+    for each in persistence.forwarders:
+        kind, name = each.kind.value, each.name
+        if kind not in types:
+            log.warning("%s %s: not used, since this broker was started without relaying", kind, name)
+            continue
+        try:
+            types[kind].restore(name, each.fields)
+        except ForwardingError as error:
+            raise StoreDamaged(persistence.path, f"{kind} {name!r} cannot be restored: {error}") from error
