@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from broker.raw_clients import usable
 
 from qmf.broker import Broker
+from qmf.broker.nodes.topics import TopicError
 
 
 async def test_closing_twice_and_before_start() -> None:
@@ -28,3 +30,11 @@ async def test_a_closed_broker_can_be_started_again() -> None:
     await broker.start()
     await usable(broker)
     await broker.close()
+
+
+async def test_a_start_that_fails_leaves_nothing_open(tmp_path: Path) -> None:
+    broker = Broker(port=0, data_dir=tmp_path, queue_patterns=["("])
+    with pytest.raises(TopicError, match="is no regular expression"):
+        await broker.start()
+    async with Broker(port=0, data_dir=tmp_path) as another:  # nobody else has the folder
+        await usable(another)
