@@ -103,10 +103,7 @@ class Administration:
             exchange, queue, key = self._ends(name, "Unbind")
             self._operations.unbind(self._principal, exchange, queue, key)
         elif type in _FORWARDER_TYPES:
-            try:
-                self._operations.forwarding.delete(self._principal, type, name)
-            except ForwardingError as error:
-                raise MethodError(str(error)) from error
+            self._operations.forwarding.delete(self._principal, type, name)
         elif type == "queue":
             self._delete_queue(name, options)
         elif type in _POLICIES:
@@ -336,10 +333,7 @@ class Administration:
             raise MethodError("invalid parameter to method call: the name is empty")
         if type == "link" and name.startswith(_RESERVED):
             raise MethodError(f"names prefixed with '{_RESERVED}' are reserved: {name}")
-        try:
-            self._operations.forwarding.create(self._principal, type, name, properties, strict=strict)
-        except ForwardingError as error:
-            raise MethodError(str(error)) from error
+        self._operations.forwarding.create(self._principal, type, name, properties, strict=strict)
 
     def _bind(self, name: str, arguments: Mapping[str, object]) -> None:
         of_peer = bool(PEER_OPERATION in arguments and arguments.get(PEER_ORIGIN))

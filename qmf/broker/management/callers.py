@@ -13,6 +13,7 @@ from qmf.agent.requests.method_handler import SET_PROPERTIES
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.local_bus import sender_of_message
 from qmf.broker.operations import policy as operations_policy
+from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import ObjectType, OperationRefused
 from qmf.broker.operations.principal import LOCAL, Principal
@@ -29,7 +30,7 @@ _R = TypeVar("_R")
 
 
 def answers_refusals(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A method whose caller is told, as by qpidd, what the policy refuses."""
+    """A method whose caller is told, as by qpidd, what the policy refuses, and what cannot be changed of forwarding."""
 
     @wraps(method)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -37,6 +38,8 @@ def answers_refusals(method: Callable[_P, _R]) -> Callable[_P, _R]:
             return method(*args, **kwargs)
         except OperationRefused as error:
             raise MethodError(f"unauthorized-access: {error}", ErrorCode.FORBIDDEN) from error
+        except ForwardingError as error:
+            raise MethodError(str(error)) from error
 
     return call
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
-
-from qmf.agent import Agent, MethodError
+from qmf.agent import Agent
 from qmf.broker.management.callers import answers_refusals, current_principal
 from qmf.broker.management.raising_observer import RaisingObserver
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.values import lstr, sstr
 from qmf.broker.nodes.observed_forwarding import MessageRelay, NodeLink
-from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.forwarding import QUEUE_LINK, RELAY
 from qmf.broker.operations.operations import Operations
 from qmf.models.forwarding import agent as model
@@ -20,17 +16,6 @@ CLASSES = (model.Relay, model.QueueLink)
 EVENTS = (model.DeadLettered, model.QueueLinkChanged)
 
 _NS = 1_000_000_000
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-
-def _call(method: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
-    """The result of an operation; its errors are those of a method."""
-    try:
-        return answers_refusals(method)(*args, **kwargs)
-    except ForwardingError as error:
-        raise MethodError(str(error)) from error
 
 
 class ManagedRelay(model.Relay, SampledObject):
@@ -64,17 +49,20 @@ class ManagedRelay(model.Relay, SampledObject):
         self.deadLettered.set(relay.dead_lettered)
         self.waiting.set(relay.queue.contents.depth.count)
 
+    @answers_refusals
     def pause(self) -> None:
         """See the schema."""
-        _call(self._operations.forwarding.pause, current_principal(), RELAY, self._relay.name)
+        self._operations.forwarding.pause(current_principal(), RELAY, self._relay.name)
 
+    @answers_refusals
     def resume(self) -> None:
         """See the schema."""
-        _call(self._operations.forwarding.resume, current_principal(), RELAY, self._relay.name)
+        self._operations.forwarding.resume(current_principal(), RELAY, self._relay.name)
 
+    @answers_refusals
     def retryDeadLetters(self, count: int) -> model.RelayRetryDeadLettersResult:
         """See the schema."""
-        moved = _call(self._operations.forwarding.retry_dead_letters, current_principal(), self._relay.name, count)
+        moved = self._operations.forwarding.retry_dead_letters(current_principal(), self._relay.name, count)
         return model.RelayRetryDeadLettersResult(moved=moved)
 
 
@@ -113,13 +101,15 @@ class ManagedQueueLink(model.QueueLink, SampledObject):
         self.octets.set(link.octets)
         self.skipped.set(link.skipped)
 
+    @answers_refusals
     def pause(self) -> None:
         """See the schema."""
-        _call(self._operations.forwarding.pause, current_principal(), QUEUE_LINK, self._link.name)
+        self._operations.forwarding.pause(current_principal(), QUEUE_LINK, self._link.name)
 
+    @answers_refusals
     def resume(self) -> None:
         """See the schema."""
-        _call(self._operations.forwarding.resume, current_principal(), QUEUE_LINK, self._link.name)
+        self._operations.forwarding.resume(current_principal(), QUEUE_LINK, self._link.name)
 
 
 class ForwardingPublisher(RaisingObserver):
