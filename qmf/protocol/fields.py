@@ -7,6 +7,7 @@ missing or null key gives the default, and everything else of a wrong type is a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 from uuid import UUID
 
 from qmf.errors import ProtocolError
@@ -116,6 +117,30 @@ def get_flag(fields: Map, key: str) -> bool:
     if isinstance(value, (bool, int)):
         return bool(value)
     raise wrong(key, value, "a boolean")
+
+
+class ValueFields(TypedDict):
+    """What the maps of properties, statistics and arguments have in common, by the names of the schema's attributes."""
+
+    name: str
+    unit: str | None
+    desc: str | None
+    minimum: int | float | None
+    maximum: int | float | None
+    max_len: int | None
+
+
+def value_fields(fields: Map, prefix: str) -> ValueFields:
+    """The fields of the map of a property, statistic or argument; `prefix` is what its keys begin with."""
+    longest = f"{prefix}maxlen"
+    return ValueFields(
+        name=need_text(fields, f"{prefix}name"),
+        unit=get_text(fields, f"{prefix}unit"),
+        desc=get_text(fields, f"{prefix}desc"),
+        minimum=get_number(fields, f"{prefix}min"),
+        maximum=get_number(fields, f"{prefix}max"),
+        max_len=None if fields.get(longest) is None else get_int(fields, longest),
+    )
 
 
 def get_texts(fields: Map, key: str) -> dict[str, str]:

@@ -33,10 +33,10 @@ from qmf.protocol.fields import (
     get_int,
     get_list,
     get_map,
-    get_number,
     get_text,
     mapping,
     need_text,
+    value_fields,
 )
 from qmf.protocol.maps import class_key_from_map, class_key_to_map, wire_text, wire_value
 from qmf.protocol.statistics import with_suffix
@@ -184,10 +184,6 @@ def _reference(fields: Map) -> Reference | None:
     return Reference(package or None, name)
 
 
-def _max_len(fields: Map) -> int | None:
-    return get_int(fields, "_maxlen") if fields.get("_maxlen") is not None else None
-
-
 def _enum_value(fields: Map, key: str, kind: type[_E], default: _E) -> _E:
     """The member of an enumeration whose value is under `key`."""
     text = get_text(fields, key)
@@ -216,19 +212,14 @@ def _property_to_map(item: Property) -> dict[str, object]:
 
 def _property_from_map(fields: Map) -> Property:
     return Property(
-        name=need_text(fields, "_name"),
+        **value_fields(fields, "_"),
         type=_type_from_map(fields),
         access=_enum_value(fields, "_access", Access, Access.RO),
-        unit=get_text(fields, "_unit"),
-        desc=get_text(fields, "_desc"),
         index=get_flag(fields, "_index"),
         optional=get_flag(fields, "_optional"),
         parent_ref=get_flag(fields, "_parent_ref"),
         references=_reference(fields),
         general_reference=get_flag(fields, "_general_reference"),
-        minimum=get_number(fields, "_min"),
-        maximum=get_number(fields, "_max"),
-        max_len=_max_len(fields),
     )
 
 
@@ -270,24 +261,19 @@ def _statistics_from_maps(items: Iterable[Map]) -> Iterable[Statistic]:
 
 def _statistic_from_map(fields: Map, wire_name: str) -> Statistic:
     type = _type_from_map(fields)
-    name = get_text(fields, "_qmf_name") or wire_name
-    desc = get_text(fields, "_desc")
-    first = Statistic(name=name, type=type).entries[0]
+    common = value_fields(fields, "_")
+    common["name"] = get_text(fields, "_qmf_name") or wire_name
+    first = Statistic(name=common["name"], type=type).entries[0]
     if first.name != wire_name:
         # Not our own map after all: an average, say, under another name. It is a value of its own.
-        name, type = wire_name, type if type.style in (Style.DIRECT, Style.COUNT) else TYPES[type.base]
-    elif desc is not None:
-        desc = desc.removesuffix(first.v1_suffix)
+        common["name"], type = wire_name, type if type.style in (Style.DIRECT, Style.COUNT) else TYPES[type.base]
+    elif common["desc"] is not None:
+        common["desc"] = common["desc"].removesuffix(first.v1_suffix)
     return Statistic(
-        name=name,
+        **common,
         type=type,
-        unit=get_text(fields, "_unit"),
-        desc=desc,
         assign=get_text(fields, "_assign"),
         references=_reference(fields),
-        minimum=get_number(fields, "_min"),
-        maximum=get_number(fields, "_max"),
-        max_len=_max_len(fields),
     )
 
 
@@ -321,14 +307,9 @@ def _argument_to_map(item: Argument) -> dict[str, object]:
 def _argument_from_map(fields: Map) -> Argument:
     type = _type_from_map(fields)
     return Argument(
-        name=need_text(fields, "_name"),
+        **value_fields(fields, "_"),
         type=type,
         direction=_enum_value(fields, "_dir", Direction, Direction.IN),
-        unit=get_text(fields, "_unit"),
         default=from_wire(type, fields.get("_default"), exact=True),
-        desc=get_text(fields, "_desc"),
-        minimum=get_number(fields, "_min"),
-        maximum=get_number(fields, "_max"),
-        max_len=_max_len(fields),
         references=_reference(fields),
     )

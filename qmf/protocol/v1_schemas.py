@@ -13,7 +13,7 @@ from qmf.codec.errors import EncodeError
 from qmf.codec.types import Int32, UInt8
 from qmf.errors import ProtocolError
 from qmf.protocol.coerce import from_wire
-from qmf.protocol.fields import Map, get_flag, get_int, get_number, get_text, need_text
+from qmf.protocol.fields import Map, get_flag, get_int, get_text, need_text, value_fields
 from qmf.protocol.maps import wire_value
 from qmf.protocol.statistics import fold_v1, with_suffix
 from qmf.schema.literals import parse_value
@@ -161,10 +161,6 @@ def _type(fields: Map) -> QmfType:
     return found
 
 
-def _max_len(fields: Map) -> int | None:
-    return get_int(fields, "maxlen") if fields.get("maxlen") is not None else None
-
-
 def _reference(fields: Map) -> Reference | None:
     name = get_text(fields, "refClass")
     return Reference(get_text(fields, "refPackage") or None, name) if name else None
@@ -172,30 +168,20 @@ def _reference(fields: Map) -> Reference | None:
 
 def _property(fields: Map) -> Property:
     return Property(
-        name=need_text(fields, "name"),
+        **value_fields(fields, ""),
         type=_type(fields),
         access=_ACCESS.get(get_int(fields, "access"), Access.RO),
-        unit=get_text(fields, "unit"),
-        desc=get_text(fields, "desc"),
         index=get_flag(fields, "index"),
         optional=get_flag(fields, "optional"),
         references=_reference(fields),
-        minimum=get_number(fields, "min"),
-        maximum=get_number(fields, "max"),
-        max_len=_max_len(fields),
     )
 
 
 def _statistic(fields: Map) -> Statistic:
     return Statistic(
-        name=need_text(fields, "name"),
+        **value_fields(fields, ""),
         type=_type(fields),
-        unit=get_text(fields, "unit"),
-        desc=get_text(fields, "desc"),
         references=_reference(fields),
-        minimum=get_number(fields, "min"),
-        maximum=get_number(fields, "max"),
-        max_len=_max_len(fields),
     )
 
 
@@ -212,15 +198,10 @@ def _argument(fields: Map) -> Argument:
     if direction not in ("I", "O", "IO"):
         raise ProtocolError(f"dir of {need_text(fields, 'name')} is {direction!r}, not I, O or IO")
     return Argument(
-        name=need_text(fields, "name"),
+        **value_fields(fields, ""),
         type=type,
         direction=Direction(direction),
-        unit=get_text(fields, "unit"),
         default=_default(type, fields.get("default")),
-        desc=get_text(fields, "desc"),
-        minimum=get_number(fields, "min"),
-        maximum=get_number(fields, "max"),
-        max_len=_max_len(fields),
         references=_reference(fields),
     )
 

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from qmf.sasl.mechanism import OneMessageClient
 from qmf.sasl.results import Authenticated, Result
 
 #: Name of a user of ANONYMOUS.
 ANONYMOUS_USER = "anonymous"
 
 
-class AnonymousClient:
+class AnonymousClient(OneMessageClient):
     """A client without a user."""
 
     name = "ANONYMOUS"
 
-    def initial(self) -> bytes | None:
-        """See `ClientMechanism`."""
-        return b""
-
-    def respond(self, challenge: bytes) -> bytes:  # noqa: ARG002  # of servers that ask before they read it
-        """See `ClientMechanism`."""
-        return b""
-
-    def finish(self, data: bytes | None) -> None:
-        """See `ClientMechanism`."""
+    def __init__(self) -> None:
+        super().__init__(b"")
 
 
 class AnonymousServer:

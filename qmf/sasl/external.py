@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from qmf.sasl.mechanism import OneMessageClient
 from qmf.sasl.results import Authenticated, Rejected, Result
 
 
-class ExternalClient:
+class ExternalClient(OneMessageClient):
     """A client with a certificate."""
 
     name = "EXTERNAL"
@@ -18,18 +19,7 @@ class ExternalClient:
         Args:
             username: whom it wants to act for; empty for whom the certificate names.
         """
-        self._username = username
-
-    def initial(self) -> bytes | None:
-        """See `ClientMechanism`."""
-        return self._username.encode()
-
-    def respond(self, challenge: bytes) -> bytes:  # noqa: ARG002  # of servers that ask before they read it
-        """See `ClientMechanism`."""
-        return self._username.encode()
-
-    def finish(self, data: bytes | None) -> None:
-        """See `ClientMechanism`."""
+        super().__init__(username.encode())
 
 
 class ExternalServer:

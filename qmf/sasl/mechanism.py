@@ -40,6 +40,27 @@ class ClientMechanism(Protocol):
         """
 
 
+class OneMessageClient:
+    """A client's side of a mechanism in which it sends one message, and the server proves nothing."""
+
+    name = ""
+
+    def __init__(self, message: bytes) -> None:
+        """Make the client of one exchange, with its message."""
+        self._message = message
+
+    def initial(self) -> bytes | None:
+        """See `ClientMechanism`."""
+        return self._message
+
+    def respond(self, challenge: bytes) -> bytes:  # noqa: ARG002  # of servers that ask before they read it
+        """See `ClientMechanism`."""
+        return self._message
+
+    def finish(self, data: bytes | None) -> None:
+        """See `ClientMechanism`."""
+
+
 class ServerMechanism(Protocol):
     """The server's side of one exchange."""
 

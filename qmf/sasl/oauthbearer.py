@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qmf.sasl.mechanism import SaslError
+from qmf.sasl.mechanism import OneMessageClient, SaslError
 from qmf.sasl.results import Challenge, Rejected, Result
 
 _SEPARATOR = "\x01"
 
 
-class OauthBearerClient:
+class OauthBearerClient(OneMessageClient):
     """A client with a token."""
 
     name = "OAUTHBEARER"
@@ -26,20 +26,13 @@ class OauthBearerClient:
         user = username.replace("=", "=3D").replace(",", "=2C")
         header = f"n,{'a=' + user if user else ''},"
         fields = [header, *([f"host={host}"] if host else ()), f"auth=Bearer {token}", "", ""]
-        self._message = _SEPARATOR.join(fields).encode()
-
-    def initial(self) -> bytes | None:
-        """See `ClientMechanism`."""
-        return self._message
+        super().__init__(_SEPARATOR.join(fields).encode())
 
     def respond(self, challenge: bytes) -> bytes:
         """See `ClientMechanism`."""
         if not challenge:  # of servers that ask before they read the first message
             return self._message
         return _SEPARATOR.encode()
-
-    def finish(self, data: bytes | None) -> None:
-        """See `ClientMechanism`."""
 
 
 class OauthBearerServer:

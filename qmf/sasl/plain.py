@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from qmf.sasl.mechanism import OneMessageClient
 from qmf.sasl.results import Challenge, Rejected, Result
 
 
-class PlainClient:
+class PlainClient(OneMessageClient):
     """A client that sends its password."""
 
     name = "PLAIN"
 
     def __init__(self, username: str, password: str) -> None:
-        self._message = b"\0" + username.encode() + b"\0" + password.encode()
-
-    def initial(self) -> bytes | None:
-        """See `ClientMechanism`."""
-        return self._message
-
-    def respond(self, challenge: bytes) -> bytes:  # noqa: ARG002  # of servers that ask before they read it
-        """See `ClientMechanism`."""
-        return self._message
-
-    def finish(self, data: bytes | None) -> None:
-        """See `ClientMechanism`."""
+        super().__init__(b"\0" + username.encode() + b"\0" + password.encode())
 
 
 class PlainServer:

@@ -190,7 +190,8 @@ class RouteChanges:
             raise RouteError("Route not found")
         self._say("Closing bridge...")
         broker.close(found)
-        if options.del_empty_link and broker.bridge_on(link, lambda item: item.id != found.id) is None:
+        closed = found.getObjectId()
+        if options.del_empty_link and broker.bridge_on(link, lambda item: item.getObjectId() != closed) is None:
             self._say("Last bridge on link, closing link...")
             broker.close(link)
 

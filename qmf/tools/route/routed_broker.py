@@ -2,74 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import attrs
-
-from qmf.client import BrokerAgent
+from qmf.client import BrokerAgent, BrokerObject
+from qmf.client.objects import Link
 from qmf.tools.route.places import BrokerPlace
 
 #: Types of links that routes cannot be on.
 _AMQP_LINKS = ("incoming", "outgoing")
 
 
-@attrs.frozen
-class LinkView:
-    """A link of a broker.
-
-    Attributes:
-        id: name of the object.
-        values: properties and statistics, by name.
-    """
-
-    id: str
-    values: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """Name of the link."""
-        return str(self.values.get("name", ""))
-
-    @property
-    def host(self) -> str:
-        """Host of the other broker."""
-        return str(self.values.get("host", ""))
-
-    @property
-    def port(self) -> int:
-        """Port of the other broker."""
-        return int(self.values.get("port", 0))
+class LinkView(Link):
+    """A link of a broker."""
 
     @property
     def place(self) -> str:
-        """Both."""
+        """Host and port of the other broker."""
         return f"{self.host}:{self.port}"
-
-    @property
-    def state(self) -> str:
-        """State of the link."""
-        return str(self.values.get("state", ""))
 
     @property
     def last_error(self) -> str:
         """Why it is not up, or empty."""
-        return str(self.values.get("lastError") or "")
+        return str(self.lastError or "")
 
 
-@attrs.frozen
-class BridgeView:
-    """A route of a broker.
+class BridgeView(BrokerObject):
+    """A route of a broker."""
 
-    Attributes:
-        id: name of the object.
-        link_id: that of its link.
-        values: properties, by name.
-    """
+    class_name = "bridge"
 
-    id: str
-    link_id: str
-    values: Mapping[str, Any]
+    @property
+    def link_id(self) -> str:
+        """Name of the object of its link."""
+        reference = self.values.get("linkRef")
+        return str(reference.get("_object_name", "")) if isinstance(reference, dict) else ""
 
     def text(self, name: str) -> str:
         """A property that is a text."""
@@ -103,17 +69,16 @@ class RoutedBroker:
         others = {str(item.get("name")) for kind in _AMQP_LINKS for item in self.agent.list(kind)}
         # A broker of this project has those only while they are up, and the others always.
         others |= {str(item.get("name")) for item in self.agent.list("route") if item.get("kind") in _AMQP_LINKS}
-        found = (LinkView(_id_of(item), item["_values"]) for item in self.agent.find_all("link"))
+        found = (LinkView(self.agent, item) for item in self.agent.find_all(LinkView.class_name))
         return [link for link in found if link.name not in others]
 
     def bridges(self) -> list[BridgeView]:
         """All routes."""
-        found = self.agent.find_all("bridge")
-        return [BridgeView(_id_of(item), _name_of(item["_values"].get("linkRef")), item["_values"]) for item in found]
+        return [BridgeView(self.agent, item) for item in self.agent.find_all(BridgeView.class_name)]
 
     def routes(self) -> Iterator[tuple[LinkView, BridgeView]]:
         """All routes, each with its link."""
-        links = {link.id: link for link in self.links()}
+        links = {link.getObjectId(): link for link in self.links()}
         for bridge in self.bridges():
             if (link := links.get(bridge.link_id)) is not None:
                 yield link, bridge
@@ -124,16 +89,8 @@ class RoutedBroker:
 
     def bridge_on(self, link: LinkView, fits: Callable[[BridgeView], bool]) -> BridgeView | None:
         """A route on a link."""
-        return next((item for item in self.bridges() if item.link_id == link.id and fits(item)), None)
+        return next((item for item in self.bridges() if item.link_id == link.getObjectId() and fits(item)), None)
 
     def close(self, item: LinkView | BridgeView) -> None:
         """Delete a link or a route."""
-        self.agent.call("close", {}, item.id)
-
-
-def _id_of(content: Mapping[str, Any]) -> str:
-    return _name_of(content.get("_object_id"))
-
-
-def _name_of(reference: object) -> str:
-    return str(reference.get("_object_name", "")) if isinstance(reference, Mapping) else ""
+        self.agent.call("close", {}, item.getObjectId())
