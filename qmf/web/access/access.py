@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from http.cookies import CookieError, SimpleCookie
 
 from fastapi import Request
 from starlette.requests import HTTPConnection
 
+from qmf.console.aio import RemoteObject
 from qmf.users.delays import FailureDelays
 from qmf.users.users import Users
 from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.limits import CountLimit, RateLimit, retry_after
 from qmf.web.access.oidc import LoginRefused, OidcLogins, ProviderError
-from qmf.web.access.rules import WebRules, full_name
+from qmf.web.access.rules import WebRules, called_object, full_name
 from qmf.web.access.sessions import Sessions, SessionUser
 from qmf.web.access.tokens import ApiTokens
 from qmf.web.options import WebOptions
@@ -214,6 +216,29 @@ class WebAccess:
         self.audit.log_refused(
             "request", name=name, address=client_address(connection), reason=reason, path=connection.scope["path"]
         )
+
+    @contextlib.contextmanager
+    def acting(
+        self, caller: Caller, action: str, obj: RemoteObject, called: str, /, **details: object
+    ) -> Iterator[tuple[RemoteObject, dict[str, object]]]:
+        """Something is done to an object for a caller until the end of the block: it is logged, see `AuditLog.attempt`.
+
+        Args:
+            caller: who asks.
+            action: in a word, for the log.
+            obj: the object.
+            called: the method that is called, or `SET_PROPERTIES`.
+            details: more fields of the log.
+
+        Returns:
+            the object, whose agent learns the caller's name; and the fields of the log, to add some.
+
+        Raises:
+            Problem: 403, the rules deny it.
+        """
+        with self.audit.attempt(caller, action, agent=obj.agent, object=obj.object_id.object_name, **details) as record:
+            self.rules.check(caller, called, called_object(obj))
+            yield (obj.on_behalf_of(caller.name) if caller.name else obj), record
 
     def _begin_session(self, user: SessionUser, address: str, begin: float) -> Caller:
         caller = _session_caller(user, address, self._sessions.begin(user))

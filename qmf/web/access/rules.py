@@ -17,6 +17,7 @@ from qmf.acl.reader import AclError, read
 from qmf.acl.rules import Lookup
 from qmf.acl.ruleset import RuleSet
 from qmf.acl.words import WEB
+from qmf.console.aio import RemoteObject
 from qmf.errors import CallerError
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey
@@ -49,6 +50,11 @@ class CalledObject:
 
     key: ClassKey | None
     object_id: ObjectId
+
+
+def called_object(obj: RemoteObject) -> CalledObject:
+    """An object as rules see it."""
+    return CalledObject(obj.class_key, obj.object_id)
 
 
 class WebRules:

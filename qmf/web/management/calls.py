@@ -8,13 +8,8 @@ from qmf.console.aio import RemoteObject
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.web.access.access import WebAccess
 from qmf.web.access.caller import Caller
-from qmf.web.access.rules import SET_PROPERTIES, CalledObject
+from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.json_values import from_json, to_json
-
-
-def called_object(obj: RemoteObject) -> CalledObject:
-    """An object as rules see it."""
-    return CalledObject(obj.class_key, obj.object_id)
 
 
 async def call(
@@ -43,12 +38,8 @@ async def call(
         Problem: 403, the rules deny it.
         QmfError: as of `RemoteObject.call`.
     """
-    with access.audit.attempt(
-        caller, "call", agent=obj.agent, object=obj.object_id.object_name, method=method, arguments=arguments
-    ) as record:
-        access.rules.check(caller, method, called_object(obj))
+    with access.acting(caller, "call", obj, method, method=method, arguments=arguments) as (called, record):
         inputs = _inputs(obj, method, arguments)
-        called = obj.on_behalf_of(caller.name) if caller.name else obj
         outputs = _outputs(obj, method, await called.call(method, _timeout=timeout, **inputs))
         record["outputs"] = outputs
     return outputs
@@ -73,11 +64,8 @@ async def set_properties(
         Problem: 403, the rules deny it.
         QmfError: as of `RemoteObject.set`.
     """
-    with access.audit.attempt(caller, "set", agent=obj.agent, object=obj.object_id.object_name, properties=values):
-        access.rules.check(caller, SET_PROPERTIES, called_object(obj))
-        checked = _values(obj, values)
-        changed = obj.on_behalf_of(caller.name) if caller.name else obj
-        await changed.set(_timeout=timeout, **checked)
+    with access.acting(caller, "set", obj, SET_PROPERTIES, properties=values) as (changed, _):
+        await changed.set(_timeout=timeout, **_values(obj, values))
 
 
 def _inputs(obj: RemoteObject, method: str, arguments: Mapping[str, object]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from qmf.console.aio import RemoteObject
 from qmf.errors import NotFoundError
 from qmf.web.access.caller import Caller
-from qmf.web.management.calls import called_object
+from qmf.web.access.rules import called_object
 from qmf.web.management.event_feed import is_readable
 from qmf.web.management.jobs import Jobs
 from qmf.web.management.management import Management

@@ -132,3 +132,14 @@ def test_texts_numbers_and_missing_values_can_be_compared() -> None:
     made.put([row("a", None), Row("b", ("b", "text 9"), order="b"), row("c", 2), Row("d", ("d", "text 10"), order="d")])
     made.sort_by("size", descending=False)
     assert names(made) == ["c", "b", "d", "a"]
+
+
+def test_all_rows_are_replaced_by_others() -> None:
+    made = model(a=1, b=2)
+    made.sort_by("size")
+    kept = made.row("b")
+    assert kept is not None
+    made.replace([row("c", 3), kept])
+    assert names(made) == ["c", "b"]
+    made.replace([])
+    assert names(made) == []

@@ -16,11 +16,11 @@ from nicegui import ui
 from starlette.requests import Request
 
 from qmf._version import __version__
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import ObjectId
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.access.caller import Caller
-from qmf.web.access.rules import SET_PROPERTIES, CalledObject
+from qmf.web.access.rules import SET_PROPERTIES, called_object
 from qmf.web.pages.live.followed import LiveObjects, remote_object
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
@@ -143,7 +143,8 @@ class OpenPage:
     def may_call(self, obj: ObjectView, method: str) -> bool:
         """Whether the visitor may call a method of an object, or set its properties (`SET_PROPERTIES`)."""
         scope = Scope.SET if method == SET_PROPERTIES else Scope.CALL
-        return self.may(scope) and not self.services.access.rules.refusal(self.caller, method, _called_object(obj))
+        called = called_object(remote_object(obj))
+        return self.may(scope) and not self.services.access.rules.refusal(self.caller, method, called)
 
     def still_in(self) -> bool:
         """Whether the visitor's session goes on, and may read the same.
@@ -235,12 +236,12 @@ class OpenPage:
             Problem: 403, the rules deny it.
             QmfError: see `RemoteObject.call`.
         """
-        caller, key = self.caller, obj.identity.key
-        with self.services.audit.attempt(
-            caller, "call", agent=key.agent_name, object=key.object_name, method=method, arguments=inputs
-        ) as record:
-            self.services.access.rules.check(caller, method, _called_object(obj))
-            outputs: Mapping[str, object] = await self._for_caller(obj).call(method, **inputs)
+        access = self.services.access
+        with access.acting(self.caller, "call", remote_object(obj), method, method=method, arguments=inputs) as (
+            called,
+            record,
+        ):
+            outputs: Mapping[str, object] = await called.call(method, **inputs)
             record["outputs"] = outputs
         return outputs
 
@@ -251,16 +252,9 @@ class OpenPage:
             Problem: 403, the rules deny it.
             QmfError: see `RemoteObject.set`.
         """
-        caller, key = self.caller, obj.identity.key
-        with self.services.audit.attempt(
-            caller, "set", agent=key.agent_name, object=key.object_name, properties=values
-        ):
-            self.services.access.rules.check(caller, SET_PROPERTIES, _called_object(obj))
-            await self._for_caller(obj).set(**values)
-
-    def _for_caller(self, view: ObjectView) -> RemoteObject:
-        obj = remote_object(view)
-        return obj.on_behalf_of(self.caller.name) if self.caller.name else obj
+        access = self.services.access
+        with access.acting(self.caller, "set", remote_object(obj), SET_PROPERTIES, properties=values) as (changed, _):
+            await changed.set(**values)
 
     def on_update(self, update: Callable[[], Awaitable[None] | None], *, counts: bool = False) -> None:
         """Call `update` twice per interval while the page is open: what an agent publishes is shown soon after.
@@ -302,12 +296,6 @@ class OpenPage:
 
     def _current(self, path: str) -> str:
         return ' aria-current="page"' if path == self.here else ""
-
-
-def _called_object(obj: ObjectView) -> CalledObject:
-    """An object as rules see it."""
-    key = obj.identity.class_key
-    return CalledObject(key if key.name else None, obj.identity.key.object_id)
 
 
 def _bare_html(text: str) -> None:
