@@ -10,7 +10,10 @@ from qmf.acl.key_index import KeyIndex
 from qmf.acl.rules import AclRule, has_placeholder
 from qmf.acl.users import restore_placeholders, texts_of_user
 from qmf.acl.words import RuleOutcome
-from qmf.bus.topics import AMQP_TOPICS, TopicDialect
+from qmf.bus.topics import AMQP_TOPICS, MAX_CACHED, MAX_CACHED_KEY, TopicDialect
+
+#: Keys that are known to be allowed, and how many others are asked for until these are forgotten for newer ones.
+MAX_KNOWN, MAX_OTHERS = MAX_CACHED, 10 * MAX_CACHED
 
 #: First words that are told apart by the beginnings of keys: more would cost more than `PublishingRules.allows`.
 MAX_BEGINNINGS = 8
@@ -21,6 +24,7 @@ class PublishingRules:
 
     Attributes:
         beginnings: of keys that `allows` allows, unless there is a ``$`` in them.
+        known: some of the keys that it has allowed.
     """
 
     def __init__(
@@ -58,6 +62,8 @@ class PublishingRules:
         self._free_words = frozenset(
             word for word, place in self._plain.whole_words().items() if self._allows[place] and not self._has_own
         )
+        self.known: set[str] = set()
+        self._others = 0
         self.beginnings: tuple[str, ...] = ()
         if len(self._free_words) <= MAX_BEGINNINGS:
             self.beginnings = tuple(sorted(word + self._separator for word in self._free_words))
@@ -76,7 +82,16 @@ class PublishingRules:
         if self._free_words and key.partition(self._separator)[0] in self._free_words:
             return True
         place = self._place(key) if self._has_own else self._plain.first(key)
-        return self._last_allows if place is None else self._allows[place]
+        allowed = self._last_allows if place is None else self._allows[place]
+        if allowed and len(key) <= MAX_CACHED_KEY:
+            if len(self.known) < MAX_KNOWN:
+                self.known.add(key)
+            elif self._others < MAX_OTHERS:
+                self._others += 1
+            else:
+                self._others = 0
+                self.known.clear()
+        return allowed
 
     def _place(self, key: str) -> int | None:
         place = self._plain.first(key)

@@ -8,9 +8,11 @@ from acl.policies import GROUPS, KEYS, PATTERNS, USERS, policy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qmf.acl.publishing import MAX_KNOWN, MAX_OTHERS
 from qmf.acl.reader import read
 from qmf.acl.rules import Lookup
 from qmf.acl.words import PLACEHOLDERS, RuleOutcome
+from qmf.bus.topics import MAX_CACHED_KEY
 
 _KEYS = st.sampled_from(
     [*KEYS, "${user}", "x.${domain}", "b_c.news", "QPID.x", "$SYS/news", "news/uk", "news/+", "#", "b_c/x"]
@@ -40,7 +42,27 @@ def test_the_first_rule_that_matches(rules: list[str], user: str, exchange: str,
     by_key = found.publishing_rules(user, frozenset(), exchange)
     if key.startswith(by_key.beginnings) and "$" not in key:
         assert by_key.allows(key)
+    assert by_key.known <= {key}
+    if key in by_key.known:
+        assert by_key.allows(key)
     assert by_key.allows(key) == (first is not None and first.outcome is RuleOutcome.ALLOW and "${" not in key)
+
+
+def test_keys_that_are_known_are_few() -> None:
+    lines = (
+        "deny all publish exchange name=x routingkey=*.secret.#",
+        "allow all publish exchange name=x routingkey=a.#",
+    )
+    rules = read("".join(f"acl {line}\n" for line in lines), "users.acl").publishing_rules("bob@QPID", frozenset(), "x")
+    assert not rules.allows("a.secret.0")
+    assert not rules.allows("b")
+    assert rules.allows("a." + "x" * MAX_CACHED_KEY)
+    assert rules.known == set()
+    for number in range(MAX_KNOWN + MAX_OTHERS + 1):
+        assert rules.allows(f"a.{number}")
+        assert len(rules.known) == (0 if number == MAX_KNOWN + MAX_OTHERS else min(number + 1, MAX_KNOWN))
+    assert rules.allows("a.0")
+    assert rules.known == {"a.0"}
 
 
 @given(seed=st.integers(0, 2**32), user=st.sampled_from(USERS), groups=st.sets(st.sampled_from(GROUPS)), key=_KEYS)

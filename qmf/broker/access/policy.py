@@ -61,7 +61,7 @@ class AclPolicy:
         if principal.protocol in ("", LOCAL):
             return KeyCheck(lambda _: True, ("",))
         rules = self._rules.publishing_rules(user_id(principal.user, self._realm), principal.groups, exchange)
-        return KeyCheck(rules.allows, rules.beginnings)
+        return KeyCheck(rules.allows, rules.beginnings, rules.known)
 
     def refusal(self, principal: Principal, operation: Operation) -> str:
         """See `Policy`."""

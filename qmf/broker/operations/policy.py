@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Protocol
 
 import attrs
@@ -77,10 +77,12 @@ class KeyCheck:
         allows: says of a routing key that publishing with it is allowed, so that it need not be asked for; where it
             says no, it is to be asked for.
         beginnings: of keys for which it does, unless there is a ``$`` in them: a look at these costs less than a call.
+        known: keys for which it does; others come and go.
     """
 
     allows: Callable[[str], bool]
     beginnings: tuple[str, ...] = ()
+    known: Set[str] = frozenset()
 
 
 class Policy(Protocol):

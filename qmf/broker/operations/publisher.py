@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Protocol
 from weakref import WeakSet
 
@@ -69,6 +69,7 @@ class Publisher:
         self._last: object = _NONE
         #: Each message to that node is asked for with its key, unless this says that it need not be.
         self._asks_keys = False
+        self._known: Set[str] = frozenset()
         self._beginnings: tuple[str, ...] = ()
         self._is_free: Callable[[str], bool] = _no_key
 
@@ -94,7 +95,8 @@ class Publisher:
             or self._operations.policy is not self._policy
             or (
                 self._asks_keys
-                and not ((key := message.subject).startswith(self._beginnings) and "$" not in key)
+                and (key := message.subject) not in self._known
+                and not (key.startswith(self._beginnings) and "$" not in key)
                 and not self._is_free(key)
             )
         ):
@@ -112,7 +114,8 @@ class Publisher:
             or self._operations.policy is not self._policy
             or (
                 self._asks_keys
-                and not ((key := messages[0].subject).startswith(self._beginnings) and "$" not in key)
+                and (key := messages[0].subject) not in self._known
+                and not (key.startswith(self._beginnings) and "$" not in key)
                 and not self._is_free(key)
             )
         ):
@@ -147,7 +150,7 @@ class Publisher:
             self._asks_keys = self._by_key and not isinstance(node, Queue)
             if self._asks_keys:
                 check = self._policy.key_check(self._principal, node.name) or _NO_CHECK
-                self._beginnings, self._is_free = check.beginnings, check.allows
+                self._known, self._beginnings, self._is_free = check.known, check.beginnings, check.allows
         if self._asks_keys and not self._is_free(message.subject):
             self._ask(node.name, {"routingkey": message.subject})
 
