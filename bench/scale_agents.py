@@ -19,6 +19,8 @@ from qmf.models.broker.agent import Broker
 
 #: Seconds between two looks at the connections.
 LOOK = 0.05
+#: Collections of the second generation for one of the oldest: practically none.
+SELDOM = 1_000_000
 #: How many join at the same time: starts of agents are no storm, only their returns are.
 AT_ONCE = 100
 
@@ -37,6 +39,7 @@ async def serve(url: str, count: int, interval: float) -> None:
     # Agents are processes of their own elsewhere, and small; here the collector of one would look at those of all.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], SELDOM)
     print("ready", flush=True)
     states: dict[str, Callable[[], bool]] = {
         "lost": lambda: not any(agent.connected for agent in agents),

@@ -236,12 +236,12 @@ class AgentCore:
     async def _subscribe(self) -> None:
         topic = topic_exchange(self._options.domain)
         direct = direct_exchange(self._options.domain)
-        for binding in (
+        bindings = (
             *(Binding(direct, name, ExchangeKind.DIRECT) for name in (self.identity.name, *self._options.aliases)),
             Binding(topic, CONSOLE_KEY),
             Binding(topic, self.identity.direct_subject),
-        ):
-            self._bindings.append(await self.bus.subscribe(binding, self._dispatcher.deliver))
+        )
+        self._bindings.extend(await self.bus.subscribe_all(bindings, self._dispatcher.deliver))
 
     def _on_bus_event(self, event: BusEvent) -> None:
         if isinstance(event, Connected) and event.again and self._joined:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import abc
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -195,6 +195,32 @@ class Bus(abc.ABC):
             LinkError: the broker refused; names the reason.
             DisconnectedError: there is no connection.
         """
+
+    async def subscribe_all(
+        self, bindings: Sequence[Binding], on_message: MessageCallback, *, prefetch: int = 200
+    ) -> Sequence[Subscription]:
+        """As `subscribe`, for one receiver of several bindings. If the broker refuses one of them, there is none.
+
+        Args:
+            bindings: which messages to receive; at least one.
+            on_message: as of `subscribe`.
+            prefetch: messages of each subscription that may be unsettled at one time.
+
+        Returns:
+            the subscriptions, to be closed together: where the broker can bind them to one queue, one stands for all.
+
+        Raises:
+            LinkError, DisconnectedError: as `subscribe`.
+        """
+        subscriptions: list[Subscription] = []
+        try:
+            for binding in bindings:
+                subscriptions.append(await self.subscribe(binding, on_message, prefetch=prefetch))
+        except BaseException:
+            for subscription in reversed(subscriptions):
+                await subscription.close()
+            raise
+        return subscriptions
 
     async def subscribe_data(self, binding: Binding, on_data: DataCallback, *, prefetch: int = 200) -> Subscription:
         """As `subscribe`, for a receiver that keeps no message: all are settled when `on_data` returns.

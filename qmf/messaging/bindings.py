@@ -9,13 +9,12 @@ from collections.abc import Mapping
 
 import attrs
 
+from qmf.bus.engine.values import LINK_BINDINGS, NODE_BINDINGS
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import BindingOptions, DeclareOptions
 from qmf.messaging.exceptions import InvalidOption
 
-#: Properties of a link to `qmf-broker`: bindings of its node, and of the queue that it receives from.
-NODE_BINDINGS, LINK_BINDINGS = "qmf.node-bindings", "qmf.link-bindings"
-#: Properties of that queue, if it is one of a subscription.
+#: Property of a link to `qmf-broker`: properties of the queue that it receives from, if it is one of a subscription.
 LINK_DECLARATION = "qmf.link-declaration"
 
 

@@ -146,13 +146,19 @@ class AmqpBus(Bus):
 
     async def subscribe(self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200) -> Subscription:
         """See `Bus`."""
+        return (await self.subscribe_all((binding,), on_message, prefetch=prefetch))[0]
+
+    async def subscribe_all(
+        self, bindings: Sequence[Binding], on_message: MessageCallback, *, prefetch: int = 200
+    ) -> Sequence[Subscription]:
+        """See `Bus`."""
         self._check()
-        return await self._links.subscribe(binding, on_message, max(1, prefetch))
+        return (await self._links.subscribe(bindings, on_message, max(1, prefetch)),)
 
     async def subscribe_data(self, binding: Binding, on_data: DataCallback, *, prefetch: int = 200) -> Subscription:
         """See `Bus`."""
         self._check()
-        return await self._links.subscribe(binding, None, max(1, prefetch), on_data)
+        return await self._links.subscribe((binding,), None, max(1, prefetch), on_data)
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
         """See `Bus`."""

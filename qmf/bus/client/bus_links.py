@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmf._marks import USER
@@ -37,7 +38,7 @@ CLOSE_TIMEOUT = 2.0
 
 
 class AmqpSubscription(Subscription):
-    """A binding on an AMQP bus."""
+    """One binding on an AMQP bus, or several with one receiver; `binding` is the first of them then."""
 
     def __init__(self, links: BusLinks, binding: Binding) -> None:
         self.binding = binding
@@ -68,7 +69,11 @@ class BusLinks:
         self.senders: SenderLinks | None = None
         self._url = url
         self._watchers = watchers
-        self._receivers: dict[Subscription, ReceiverLink] = {}
+        #: One for each binding of a subscription; the first is for all where the broker can do that.
+        self._receivers: dict[Subscription, list[ReceiverLink]] = {}
+        #: Those of a connection whose links are being put in place; and whether an earlier one has sent.
+        self._prepared: SenderLinks | None = None
+        self._has_sent = False
         #: Those that wait for outcomes while the bus is being closed.
         self._finishing: SenderLinks | None = None
         self.closing = False
@@ -77,32 +82,38 @@ class BusLinks:
 
     async def subscribe(
         self,
-        binding: Binding,
+        bindings: Sequence[Binding],
         on_message: MessageCallback | None,
         prefetch: int,
         on_data: DataCallback | None = None,
     ) -> Subscription:
-        """See `Bus.subscribe` and, with `on_data`, `Bus.subscribe_data`; the bus is connected."""
+        """See `Bus.subscribe_all` and, with `on_data`, `Bus.subscribe_data`; the bus is connected."""
         from qmf.bus.client.receiver_link import ReceiverLink
 
         assert self.network is not None
+        binding, *further = bindings
         subscription = AmqpSubscription(self, binding)
-        link = self._receivers[subscription] = ReceiverLink(self._notify, binding, on_message, prefetch, on_data)
+        first = ReceiverLink(self._notify, binding, on_message, prefetch, on_data, further=further)
+        others = [ReceiverLink(self._notify, other, on_message, prefetch, on_data, carrier=False) for other in further]
+        links = self._receivers[subscription] = [first, *others]
         try:
-            link.attach(self.network)
-            if (error := await asyncio.shield(link.answer)) is not None:
-                raise error
+            for link in links:
+                link.attach(self.network)
+            for link in links:
+                if (error := await asyncio.shield(link.answer)) is not None:
+                    raise error
         except BaseException:
             self._receivers.pop(subscription, None)
-            link.close()
+            for link in links:
+                link.close()
             raise
         return subscription
 
     async def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription, and wait until the broker has confirmed that, or is gone. A second call does nothing."""
-        link = self._receivers.pop(subscription, None)
-        if link is not None and (confirmed := link.close()) is not None:
-            await asyncio.wait({confirmed}, timeout=CLOSE_TIMEOUT)
+        links = self._receivers.pop(subscription, ())
+        if confirmed := [each for each in [link.close() for link in links] if each is not None]:
+            await asyncio.wait(confirmed, timeout=CLOSE_TIMEOUT)
 
     async def finish(self) -> None:
         """The bus is being closed: wait for the outcomes of its messages."""
@@ -118,29 +129,34 @@ class BusLinks:
 
     async def attach_links(self, network: NetworkConnection) -> None:
         """See `ConnectionOwner`."""
-        links = list(self._receivers.values())
+        from qmf.bus.client.sender_links import SenderLinks
+
+        self._prepared = SenderLinks(network, self._notify)
+        links = self._all_receivers()
         for link in links:
             link.attach(network)
+        if self._has_sent:
+            # It leaves in one write with the others, and the first message need not wait for its answer.
+            self._prepared.prepare()
         if links:
             await asyncio.wait([link.answer for link in links])
 
     def lose(self, failure: NetworkFailure) -> None:
         """See `ConnectionOwner`."""
         error = DisconnectedError(self._url, failure.reason)
-        senders, self.network = self.senders or self._finishing, None
-        self.senders = self._finishing = None
+        senders, self.network = self.senders or self._finishing or self._prepared, None
+        self.senders = self._finishing = self._prepared = None
         if senders is not None:
+            self._has_sent = self._has_sent or senders.used
             senders.disconnect(error)
-        for link in list(self._receivers.values()):
+        for link in self._all_receivers():
             link.disconnect(error)
 
     def on_connected(self, network: NetworkConnection, *, again: bool) -> None:
         """See `ConnectionOwner`."""
-        from qmf.bus.client.sender_links import SenderLinks
-
         if self.closing:
             return
-        self.network, self.senders = network, SenderLinks(network, self._notify)
+        self.network, self.senders, self._prepared = network, self._prepared, None
         user = network.peer.properties.get(USER)
         self.user = user if isinstance(user, str) else None
         who = network.peer.container or "no container id"
@@ -165,6 +181,9 @@ class BusLinks:
     def is_final(self, error: Exception) -> bool:  # noqa: ARG002
         """See `ConnectionOwner`. The broker may learn of a user later."""
         return False
+
+    def _all_receivers(self) -> list[ReceiverLink]:
+        return [link for links in self._receivers.values() for link in links]
 
     def _notify(self, event: BusEvent) -> None:
         if isinstance(event, LinkLost):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import abc
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from qmf.bus.base import Binding, ExchangeKind
 from qmf.bus.engine.link import BATCHABLE
-from qmf.bus.engine.values import Filter, Terminus
+from qmf.bus.engine.values import LINK_BINDINGS, Filter, Terminus
 from qmf.bus.topics import TopicTable
 
 #: Capability of a broker that accepts messages for any node on one link (QMF2.md 1.1).
@@ -36,6 +36,11 @@ class Dialect(abc.ABC):
     def target(self, exchange: str) -> Terminus:
         """Target of a link for the messages of one exchange."""
         return Terminus(exchange)
+
+    def joined(self, bindings: Sequence[Binding]) -> Mapping[str, object] | None:
+        """Properties of a link that receives for these bindings besides its own; None if each needs a link."""
+        del bindings
+        return None
 
     def subject_filter(self, binding: Binding) -> Callable[[str], bool] | None:
         """A function that returns whether the binding matches a subject; None when `source` gives no others."""
@@ -61,9 +66,16 @@ class QpidDialect(Dialect):
 
 
 class EmbeddedDialect(QpidDialect):
-    """The embedded broker: addressed like qpidd. It sends outcomes of requests and answers when that costs least."""
+    """The embedded broker: addressed like qpidd.
+
+    It sends outcomes of requests and answers when that costs least, and binds the queue of a link several times.
+    """
 
     sender_properties: ClassVar = {BATCHABLE: True}
+
+    def joined(self, bindings: Sequence[Binding]) -> Mapping[str, object] | None:
+        """See `Dialect`: docs/protocol.md, "Bindings of links"."""
+        return {LINK_BINDINGS: [{"exchange": binding.exchange, "key": binding.key} for binding in bindings]}
 
 
 class ArtemisDialect(Dialect):

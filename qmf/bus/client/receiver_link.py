@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from qmf._marks import receiving_link_name
 from qmf.bus.base import Binding, DataCallback, LinkLost, MessageCallback, ReceivedMessage
@@ -46,6 +46,9 @@ class ReceiverLink(BusLink):
         on_message: MessageCallback | None,
         prefetch: int,
         on_data: DataCallback | None = None,
+        *,
+        further: Sequence[Binding] = (),
+        carrier: bool = True,
     ) -> None:
         """Make the link of a subscription; it is not attached yet.
 
@@ -53,10 +56,14 @@ class ReceiverLink(BusLink):
             report: as of `BusLink`.
             binding, on_message, prefetch: as of `Bus.subscribe`.
             on_data: as of `Bus.subscribe_data`; in place of `on_message`.
+            further: other bindings of the subscription, for which it receives, too, where the broker can do that.
+            carrier: False for the link of one of these: it is not attached there.
         """
         super().__init__(binding.exchange, report, PAUSE)
         self.answer: asyncio.Future[NetworkError | None] = asyncio.get_running_loop().create_future()
         self._binding = binding
+        self._further = further
+        self._carrier = carrier
         self._subject_filter: Callable[[str], bool] | None = None
         self._on_message = on_message
         self._on_data = on_data
@@ -72,7 +79,11 @@ class ReceiverLink(BusLink):
         """See `PersistentLink`."""
         if self.answer.done():
             self.answer = asyncio.get_running_loop().create_future()
-        super().attach(network, session)
+        if self._carrier or dialect_of(network.peer.product).joined([self._binding]) is None:
+            super().attach(network, session)
+        else:
+            self._attached_at = self._attached_at or asyncio.get_running_loop().time()
+            self._answer(None)
 
     def close(self) -> asyncio.Future[None] | None:
         """See `PersistentLink`."""
@@ -142,6 +153,7 @@ class ReceiverLink(BusLink):
             credit=self._window,
             presettled=True,
             session=session,
+            properties=dialect.joined(self._further) if self._further else None,
         )
 
     def _on_granted(self, link: Link) -> None:  # noqa: ARG002

@@ -40,6 +40,16 @@ class SenderLinks:
         #: By address, the most recently used one last; that to the anonymous relay has None.
         self._senders: OrderedDict[str | None, SenderLink] = OrderedDict()
 
+    @property
+    def used(self) -> bool:
+        """There was a message to be sent, or there will be."""
+        return bool(self._senders)
+
+    def prepare(self) -> None:
+        """Ask for the link to the anonymous relay, if there will be one, before there is a message for it."""
+        if self._relay:
+            self._add(None).attach(self._network)
+
     async def send(self, data: bytes, *, confirm: bool) -> None:
         """See `Bus.send`."""
         await self._sender_for(data).send(data, confirm=confirm)
@@ -64,16 +74,20 @@ class SenderLinks:
         if sender is None:
             if len(self._senders) >= MAX_SENDER_LINKS:
                 self._close_idle()
-            target = Terminus() if address is None else self._dialect.target(address)
-            sender = self._senders[address] = SenderLink(
-                self._network,
-                self._report,
-                address=address or "",
-                target=target,
-                properties=self._dialect.sender_properties,
-            )
-            self._relay_sender = sender if self._relay else None
+            sender = self._add(address)
         self._senders.move_to_end(address)
+        return sender
+
+    def _add(self, address: str | None) -> SenderLink:
+        target = Terminus() if address is None else self._dialect.target(address)
+        sender = self._senders[address] = SenderLink(
+            self._network,
+            self._report,
+            address=address or "",
+            target=target,
+            properties=self._dialect.sender_properties,
+        )
+        self._relay_sender = sender if self._relay else None
         return sender
 
     def _close_idle(self) -> None:

@@ -17,6 +17,8 @@ MAX_MESSAGE = 16 * 1024 * 1024
 #: Descriptor of the filter of a source that says at which message of a queue its receiver begins: ``head``, ``tail``,
 #: or a map with ``time`` or ``sequence``.
 START_FILTER = "qmf:start-position:any"
+#: Properties of a link to `qmf-broker`: bindings of its node, and of the queue that the client receives from.
+NODE_BINDINGS, LINK_BINDINGS = "qmf.node-bindings", "qmf.link-bindings"
 
 
 @attrs.frozen

@@ -17,10 +17,9 @@ from qmf.broker.operations.policy import Action, ObjectType
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.amqp.conditions import LinkRefused
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import LINK_BINDINGS, NODE_BINDINGS
 
-#: Link properties: bindings of the node, and of the queue that the client receives from.
-NODE_BINDINGS, LINK_BINDINGS = "qmf.node-bindings", "qmf.link-bindings"
-#: And properties of that queue, where it is one of a subscription.
+#: Link property: properties of the queue that the client receives from, where it is one of a subscription.
 LINK_DECLARATION = "qmf.link-declaration"
 
 
