@@ -10,6 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from qmf._garbage import collect_seldom
 from qmf.broker import EmbeddedBroker
 from qmf.broker.access.control import FileAccessControl
 
@@ -31,6 +32,7 @@ if __name__ == "__main__":
         queues=names,
         access=None if chosen.acl_file is None else FileAccessControl(chosen.acl_file),
     ) as broker:
+        collect_seldom()  # as qmf-broker does
         print(broker.url, flush=True)
         for _ in sys.stdin:
             print(broker.counters.connections, broker.counters.failures, flush=True)

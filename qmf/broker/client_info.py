@@ -46,3 +46,11 @@ class ClientInfo:
     def host(self) -> str:
         """The address without the port."""
         return self.address.rpartition(":")[0]
+
+
+def format_address(name: object) -> str:
+    """Host and port of a socket's address of the internet; "unknown" for anything else."""
+    if not isinstance(name, tuple):
+        return "unknown"
+    host = f"[{name[0]}]" if ":" in name[0] else name[0]
+    return f"{host}:{name[1]}"

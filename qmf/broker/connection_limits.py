@@ -6,6 +6,8 @@ from collections import Counter
 
 import attrs
 
+from qmf.broker.handshakes import HANDSHAKES
+
 
 @attrs.frozen
 class ConnectionLimits:
@@ -15,11 +17,13 @@ class ConnectionLimits:
         total: of all clients.
         per_address: of one host.
         per_user: of one user.
+        handshakes: of one host that are in their handshakes; others wait until it is their turn.
     """
 
     total: int = 0
     per_address: int = 0
     per_user: int = 0
+    handshakes: int = HANDSHAKES
 
 
 class ConnectionCounts:

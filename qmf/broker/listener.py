@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Callable
 
 from qmf.broker.accepting import Acceptor
+from qmf.broker.handshakes import Handshakes
 from qmf.errors import NetworkError
 
 #: Seconds that a client has from TCP connect until it has logged in, TLS included. qpidd allows 10, too.
@@ -76,6 +77,7 @@ class Listener:
     async def start(
         self,
         accept: Callable[[], asyncio.BaseProtocol],
+        handshakes: Handshakes,
         *,
         plain: Callable[[], asyncio.BaseProtocol] | None = None,
         tls: ssl.SSLContext | None = None,
@@ -84,6 +86,7 @@ class Listener:
 
         Args:
             accept: makes the protocol of each connection.
+            handshakes: those in which clients are.
             plain: of those without TLS, where the others have `tls`; None where all have it, or none, as was said
                 before.
             tls: of connections that begin with a handshake, where there is `plain`.
@@ -103,7 +106,7 @@ class Listener:
         if self._socket is not None:
             self.host = address[0]
         context = self._ssl if plain is None else tls
-        self._acceptor = Acceptor(sockets, accept, context, self._open_timeout, plain)
+        self._acceptor = Acceptor(sockets, accept, context, handshakes, self._open_timeout, plain)
 
     async def _listening_sockets(self) -> list[socket.socket]:
         if self._socket is not None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from qmf._arguments import arguments_of
 from qmf._closable import AsyncClosable
 from qmf.broker.federation.federation import BrokerFederation
+from qmf.broker.handshakes import COUNTED, Handshakes
 from qmf.broker.listener import Listener
 from qmf.broker.logins import Logins
 from qmf.broker.nodes.counters import BrokerCounters
@@ -269,7 +270,9 @@ class Broker(AsyncClosable):
             offers.append(Offer(self._stomp_listener, STOMP, stomp))
         if self._ws_listener is not None:
             offers.append(Offer(self._ws_listener, WEBSOCKET, self._accept_websocket(amqp, stomp)))
-        await start_listeners(offers, options.ssl_context, options.open_timeout)
+        limit = options.connection_limits.handshakes
+        handshakes = Handshakes(limit, options.open_timeout * COUNTED, self.counters)
+        await start_listeners(offers, options.ssl_context, options.open_timeout, handshakes)
 
     def _accept_websocket(self, amqp: AmqpProtocol, stomp: Accept | None) -> Accept:
         from qmf.bus.websocket import STOMP_SUBPROTOCOLS, check_library, server_layer

@@ -11,6 +11,7 @@ from itertools import islice
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
+from qmf.broker.handshakes import Handshake, current_handshake
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
@@ -44,6 +45,8 @@ class ClientSessions:
         self._counts = ConnectionCounts(limits)
         #: Whether each one was admitted.
         self._sessions: dict[ClientSession, bool] = {}
+        #: Of those that were not.
+        self._handshakes: dict[ClientSession, Handshake] = {}
         #: The clients with links at a node, and how many they have there: only these are told of its end.
         self._users: dict[Node, Counter[ClientSession]] = {}
         #: Clients that are not counted any more, since others have their places: these by them.
@@ -61,6 +64,8 @@ class ClientSessions:
         """A client has connected, and will log in; with TLS, its handshake has ended."""
         self._registry.counters.connections += 1
         self._sessions[session] = False
+        if (handshake := current_handshake.get()) is not None:
+            self._handshakes[session] = handshake
         if self._closed:  # its TLS handshake ended after `close` had looked for connections
             session.abort()
 
@@ -72,6 +77,7 @@ class ClientSessions:
             replaces: another connection of the same client, which its protocol is to close then: both are counted as
                 one. None for none.
         """
+        self._end_handshake(session)
         observer, info = self._registry.observer, session.info
         refusal: Refusal | None = None
         try:
@@ -94,6 +100,7 @@ class ClientSessions:
 
     def end(self, session: ClientSession) -> None:
         """The connection of a client is gone, and all that it had."""
+        self._end_handshake(session)
         if (timer := self._token_ends.pop(session, None)) is not None:
             timer.cancel()
         if self._sessions.pop(session):
@@ -104,6 +111,10 @@ class ClientSessions:
                 del self._replaced[older]
                 self._counts.restore(older.info.host, older.info.user)
             self._registry.observer.on_disconnected(session)
+
+    def _end_handshake(self, session: ClientSession) -> None:
+        if (handshake := self._handshakes.pop(session, None)) is not None:
+            handshake.end()
 
     def _count(self, session: ClientSession, replaces: ClientSession | None) -> str:
         """Count a client; gives why it may not stay, or an empty text."""

@@ -10,6 +10,8 @@ from typing import cast
 
 import attrs
 
+from qmf.broker.client_info import format_address
+from qmf.broker.handshakes import Handshakes
 from qmf.broker.listener import Listener
 from qmf.broker.options import BrokerArguments
 from qmf.bus.feeding import feed
@@ -40,13 +42,16 @@ class Offer:
     accept: Accept
 
 
-async def start_listeners(offers: Sequence[Offer], tls: ssl.SSLContext | None, open_timeout: float) -> None:
+async def start_listeners(
+    offers: Sequence[Offer], tls: ssl.SSLContext | None, open_timeout: float, handshakes: Handshakes
+) -> None:
     """Listen for all of them.
 
     Args:
         offers: what there is; those with the same port, which is not 0, share the socket of the first one.
         tls: of the broker; None for none.
         open_timeout: seconds that a client has to begin.
+        handshakes: those in which clients are.
 
     Raises:
         ListenError: see `Listener.start`.
@@ -57,11 +62,11 @@ async def start_listeners(offers: Sequence[Offer], tls: ssl.SSLContext | None, o
     for together in ports.values():
         first = together[0]
         if len(together) == 1:
-            await first.listener.start(first.accept)
+            await first.listener.start(first.accept, handshakes)
             continue
         plain = {offer.protocol: offer.accept for offer in together if not offer.listener.tls}
         secure = {offer.protocol: offer.accept for offer in together if offer.listener.tls}
-        await _start_shared(first.listener, plain, secure, tls, open_timeout)
+        await _start_shared(first.listener, plain, secure, tls, open_timeout, handshakes)
 
 
 async def _start_shared(
@@ -70,14 +75,18 @@ async def _start_shared(
     secure: Mapping[str, Accept],
     tls: ssl.SSLContext | None,
     open_timeout: float,
+    handshakes: Handshakes,
 ) -> None:
     """Listen for several protocols, without TLS, with it, or both."""
     if plain and secure:
         await listener.start(
-            lambda: FirstByte(secure, open_timeout), plain=lambda: FirstByte(plain, open_timeout), tls=tls
+            lambda: FirstByte(secure, open_timeout),
+            handshakes,
+            plain=lambda: FirstByte(plain, open_timeout),
+            tls=tls,
         )
     else:
-        await listener.start(lambda: FirstByte(plain or secure, open_timeout))
+        await listener.start(lambda: FirstByte(plain or secure, open_timeout), handshakes)
 
 
 class FirstByte(asyncio.Protocol):
@@ -117,7 +126,8 @@ class FirstByte(asyncio.Protocol):
         name = _FIRST.get(data[0], next(iter(self._accept)))
         accept = self._accept.get(name)
         if accept is None:
-            log.warning("dropped a client at %s: this port has no %s", _address(transport), name)
+            address = format_address(transport.get_extra_info("peername"))
+            log.warning("dropped a client at %s: this port has no %s", address, name)
             transport.abort()
             return
         protocol = accept()
@@ -129,10 +139,6 @@ class FirstByte(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def _address(transport: asyncio.Transport) -> str:
-    return ":".join(str(part) for part in (transport.get_extra_info("peername") or ("unknown",))[:2])
 
 
 def further_listener(arguments: BrokerArguments, port: int) -> Listener:

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qmf._garbage import collect_seldom
 from qmf._version import __version__
 from qmf.connecting import add_connection_options, config_path
 from qmf_shell.command_line import ProgramParser, failed_to_open, run_program, seconds
@@ -183,7 +184,7 @@ def _run(options: argparse.Namespace, defaults: Mapping[str, str] | None) -> int
     def batch(opened: OpenSession, screen: Screen) -> int:
         from qmf_shell.modes.batch import number_lines, run
 
-        _collect_garbage()
+        collect_seldom()
         steps = chain.from_iterable(inputs) if options.inputs else number_lines(sys.stdin)
         return run(steps, opened.context, screen, stop=options.stop_on_error)
 
@@ -265,13 +266,6 @@ def _chosen_columns(screen: Screen) -> ColumnMemory:
         return ColumnMemory(path)
 
 
-def _collect_garbage() -> None:
-    """Collect garbage from now on, except existing objects; less often than by default, since answers are large."""
-    gc.freeze()
-    gc.set_threshold(20_000)
-    gc.enable()
-
-
 def _read(kind: str, value: str) -> Iterable[tuple[str, str]]:
     """The lines of a -c or -f, with their positions.
 
@@ -310,7 +304,7 @@ def _interact(opened: OpenSession, screen: Screen) -> int:
     opened.on_switch(refresher.use)
     opened.on_change(repl.redraw)
     _greet(opened, screen)
-    _collect_garbage()
+    collect_seldom()
     try:
         return repl.run()
     finally:

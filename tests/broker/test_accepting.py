@@ -14,6 +14,8 @@ import uvloop
 
 from qmf.broker import accepting
 from qmf.broker.accepting import Acceptor
+from qmf.broker.handshakes import Handshakes
+from qmf.broker.nodes.counters import BrokerCounters
 
 #: More than three turns accept.
 _MANY = 30
@@ -25,11 +27,15 @@ def _listening() -> socket.socket:
     return listening
 
 
+def _handshakes() -> Handshakes:
+    return Handshakes(0, 1.0, BrokerCounters())
+
+
 async def _accept_turns(count: int) -> list[int]:
     """How many of that many waiting clients were accepted in each turn of the loop."""
     listening = _listening()
     clients = [socket.create_connection(listening.getsockname()) for _ in range(count)]
-    acceptor = Acceptor([listening], asyncio.Protocol, None, 1.0)
+    acceptor = Acceptor([listening], asyncio.Protocol, None, _handshakes(), 1.0)
     turns: list[int] = []
     while sum(turns) < count:
         waiting = acceptor.accepted
@@ -74,8 +80,9 @@ async def test_without_room_for_open_files_it_tries_again_later(
             transport.close()
 
     listening = _Full(fileno=_listening().detach())
-    acceptor = Acceptor([listening], Made, None, 1.0)
-    with caplog.at_level(logging.ERROR, "qmf.broker"), socket.create_connection(listening.getsockname()):
+    acceptor = Acceptor([listening], Made, None, _handshakes(), 1.0)
+    with caplog.at_level(logging.ERROR, "qmf.broker"), socket.create_connection(listening.getsockname()) as client:
+        client.send(b"A")
         await asyncio.wait_for(made.wait(), 5)
     assert caplog.messages == ["no connection can be accepted: Too many open files; trying again in 0.01 s"]
     acceptor.close()
@@ -86,7 +93,7 @@ async def test_closed_while_it_waits_for_room_it_stays_closed(monkeypatch: pytes
     monkeypatch.setattr(accepting, "_PAUSE", 0.0)
     listening = _Full(fileno=_listening().detach())
     address = listening.getsockname()
-    acceptor = Acceptor([listening], asyncio.Protocol, None, 1.0)
+    acceptor = Acceptor([listening], asyncio.Protocol, None, _handshakes(), 1.0)
     client = socket.create_connection(address)
     while listening.failures:
         await asyncio.sleep(0)

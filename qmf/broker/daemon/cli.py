@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qmf._event_loop import on_end_signals, on_signals, run
+from qmf._garbage import collecting_seldom
 from qmf._hangup import hangup_handler
 from qmf.acl.reader import AclError
 from qmf.broker.access.control import AclFileError, FileAccessControl
@@ -190,6 +191,7 @@ async def _serve(
         on_end_signals(stop_event.set),
         on_signals((signal.SIGHUP,), on_hangup),
         contextlib.ExitStack() as files,
+        collecting_seldom(),  # what a client has stays as long as the client, and is gone with it
     ):
         async with broker:
             if options.pidfile is not None:
@@ -242,6 +244,7 @@ def _broker(
             options.max_connections,
             options.connection_limit_per_ip,
             options.connection_limit_per_user if access is None else 0,  # it has quotas of single users as well
+            options.handshake_limit_per_ip,
         ),
         amqp=AmqpOptions(
             max_message=options.max_message_size, max_sessions=options.max_sessions, max_links=options.max_links

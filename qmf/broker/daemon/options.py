@@ -17,6 +17,7 @@ from qmf.broker.daemon.protocol_options import add_protocol_options
 from qmf.broker.daemon.relay_options import add_relay_options
 from qmf.broker.daemon.tls import TLS_VERSIONS
 from qmf.broker.daemon.values import duration, yes_or_no
+from qmf.broker.handshakes import HANDSHAKES
 from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.options import EXPIRY_INTERVAL
@@ -112,6 +113,13 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         help="bytes per queue; 0 for no limit (%(default)s)",
     )
 
+    parser.add_argument(
+        "--handshake-limit-per-ip",
+        type=whole_number,
+        default=HANDSHAKES,
+        metavar="N",
+        help="clients of one host that log in at a time, while others wait; 0 for no limit (%(default)s)",
+    )
     parser.add_argument(
         "--max-total-messages",
         type=whole_number,

@@ -7,6 +7,7 @@ import enum
 import functools
 from typing import Protocol
 
+from qmf.broker.client_info import format_address
 from qmf.broker.logins import Logins
 from qmf.sasl.channel import Channel
 from qmf.sasl.mechanism import ServerMechanism
@@ -144,8 +145,4 @@ class ClientLogin:
 
 def peer_address(transport: asyncio.BaseTransport) -> str:
     """Host and port of a client."""
-    name = transport.get_extra_info("peername")
-    if not isinstance(name, tuple):
-        return "unknown"
-    host = f"[{name[0]}]" if ":" in name[0] else name[0]
-    return f"{host}:{name[1]}"
+    return format_address(transport.get_extra_info("peername"))

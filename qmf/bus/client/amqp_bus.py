@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 HEARTBEAT = 15.0
 #: Seconds for one attempt to reconnect. When thousands come back to a broker, its answer to one waits for those to all
 #: others; who gives up and begins again only makes it longer.
-ATTEMPT_TIMEOUT = 30.0
+ATTEMPT_TIMEOUT = 60.0
 
 
 class AmqpBus(Bus):

@@ -37,7 +37,7 @@ class Dialect(abc.ABC):
         """Target of a link for the messages of one exchange."""
         return Terminus(exchange)
 
-    def joined(self, bindings: Sequence[Binding]) -> Mapping[str, object] | None:
+    def joining_properties(self, bindings: Sequence[Binding]) -> Mapping[str, object] | None:
         """Properties of a link that receives for these bindings besides its own; None if each needs a link."""
         del bindings
         return None
@@ -73,7 +73,7 @@ class EmbeddedDialect(QpidDialect):
 
     sender_properties: ClassVar = {BATCHABLE: True}
 
-    def joined(self, bindings: Sequence[Binding]) -> Mapping[str, object] | None:
+    def joining_properties(self, bindings: Sequence[Binding]) -> Mapping[str, object] | None:
         """See `Dialect`: docs/protocol.md, "Bindings of links"."""
         return {LINK_BINDINGS: [{"exchange": binding.exchange, "key": binding.key} for binding in bindings]}
 

@@ -79,7 +79,7 @@ class ReceiverLink(BusLink):
         """See `PersistentLink`."""
         if self.answer.done():
             self.answer = asyncio.get_running_loop().create_future()
-        if self._carrier or dialect_of(network.peer.product).joined([self._binding]) is None:
+        if self._carrier or dialect_of(network.peer.product).joining_properties([self._binding]) is None:
             super().attach(network, session)
         else:
             self._attached_at = self._attached_at or asyncio.get_running_loop().time()
@@ -153,7 +153,7 @@ class ReceiverLink(BusLink):
             credit=self._window,
             presettled=True,
             session=session,
-            properties=dialect.joined(self._further) if self._further else None,
+            properties=dialect.joining_properties(self._further) if self._further else None,
         )
 
     def _on_granted(self, link: Link) -> None:  # noqa: ARG002

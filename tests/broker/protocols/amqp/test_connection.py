@@ -60,7 +60,7 @@ async def test_garbage_ends_its_connection_only_and_is_logged_once(
         await usable(broker)
 
 
-@pytest.mark.parametrize("data", [b"", b"AM", AMQP, AMQP + OPEN[:10], b"AMQP\x03\x01\x00\x00"])
+@pytest.mark.parametrize("data", [b"AM", AMQP, AMQP + OPEN[:10], b"AMQP\x03\x01\x00\x00"])
 async def test_a_client_that_does_not_open_in_time_is_dropped(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with Broker(port=0, open_timeout=0.05) as broker:
         reader, writer = await connect(broker)
