@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -53,6 +53,10 @@ SHORTEST_PAUSE = 0.1
 
 #: Lifetime of a subscription in seconds; it is refreshed as long as its objects are followed.
 LIFETIME = 60
+
+
+#: Objects of a snapshot that are compared in one turn of the event loop; about 5 ms.
+PART = 500
 
 
 class FollowMode(enum.Enum):
@@ -134,6 +138,8 @@ class AgentFollower:
         self._delay = FIRST_RETRY
         self._next_number = 1
         self._snapshot: list[RemoteObject] = []
+        self._comparison: asyncio.Task[None] | None = None
+        self._waiting: list[Sequence[RemoteObject]] = []  # published while the snapshot is compared
         self._unknown_classes: set[ClassKey] = set()
         self._held_keys: list[str] = []
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -162,6 +168,7 @@ class AgentFollower:
     def agent_restarted(self, agent: Agent) -> None:
         """The agent restarted: objects of its earlier run are gone, the others are compared with what it has now."""
         self.agent = agent
+        self._drop_comparison()
         for obj in self._objects:
             if obj.object_id.agent_epoch:
                 self._objects.remove(obj, ChangeKind.LOST)
@@ -184,6 +191,7 @@ class AgentFollower:
             the task that ends the subscription.
         """
         self._advance(FollowEvent.END)
+        self._drop_comparison()
         self._task.cancel()
         if kind is not None:
             for obj in self._objects:
@@ -248,6 +256,7 @@ class AgentFollower:
         await self._discovery.learn_classes(self.agent, package, name)
         unknown, self._unknown_classes = self._unknown_classes, set()
         await asyncio.gather(*(self._schemas.learn(key) for key in unknown))
+        self._drop_comparison()
         self._advance(FollowEvent.SUBSCRIBE)
         self._fault = None
         self._next_number = 1
@@ -302,6 +311,7 @@ class AgentFollower:
     def _outdate(self, fault: QmfError | None = None) -> None:
         """Have the subscription replaced; if something is wrong, after a pause, so that the load does not grow."""
         self._fault = fault
+        self._drop_comparison()
         self._advance(FollowEvent.OUTDATE)
         self._wake.set()
 
@@ -321,6 +331,9 @@ class AgentFollower:
             self._outdate()
             return
         objects = [obj for obj in self._requests.make(content.objects, self.agent) if obj.data.object_id is not None]
+        if self._comparison is not None:
+            self._waiting.append(objects)
+            return
         if self._state is FollowState.UPDATING:
             self._update(objects)
             return
@@ -344,8 +357,29 @@ class AgentFollower:
         """All objects that there were when the subscription began are here."""
         objects, self._snapshot = self._snapshot, []
         self._advance(FollowEvent.COMPLETE)
-        self._objects.compare(objects, self._objects.ids(), filtered=bool(self._spec.predicate))
+        steps = self._objects.compare(objects, self._objects.ids(), filtered=bool(self._spec.predicate), part=PART)
+        if len(objects) > PART:
+            self._comparison = asyncio.get_running_loop().create_task(self._compare(steps))
+        else:
+            _run_all(steps)
+            self._on_success()
+
+    async def _compare(self, steps: Iterator[None]) -> None:
+        """Compare a large snapshot step by step, then take what was published meanwhile."""
+        for _ in steps:
+            await asyncio.sleep(0)
+        self._comparison = None
+        waiting, self._waiting = self._waiting, []
+        for objects in waiting:
+            self._update(objects)
         self._on_success()
+
+    def _drop_comparison(self) -> None:
+        """The snapshot that is being compared is of no use any more."""
+        if self._comparison is not None:
+            self._comparison.cancel()
+            self._comparison = None
+        self._waiting = []
 
     # -- queries and indications
 
@@ -361,7 +395,7 @@ class AgentFollower:
             found = await self._requests.query(self.agent, self._spec.query, predicate)
         finally:
             living = self._objects.end_query(found)
-        self._objects.compare(living, before, filtered=bool(predicate))
+        _run_all(self._objects.compare(living, before, filtered=bool(predicate)))
         self._advance(FollowEvent.ANSWER)
         self._on_success()
         await asyncio.sleep(SHORTEST_PAUSE)
@@ -390,6 +424,11 @@ class AgentFollower:
             and key.name.lower() == name.lower()
             and package in (None, "", key.package)
         )
+
+
+def _run_all(steps: Iterator[None]) -> None:
+    for _ in steps:
+        pass
 
 
 def _abilities(agent: Agent) -> tuple[object, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import attrs
@@ -216,15 +216,28 @@ class AgentObjects:
             obj for obj in found if obj.object_id not in removed or is_another(removed[obj.object_id].data, obj.data)
         ]
 
-    def compare(self, found: Iterable[RemoteObject], before: set[ObjectId], *, filtered: bool) -> None:
+    def compare(
+        self, found: Sequence[RemoteObject], before: set[ObjectId], *, filtered: bool, part: int = 0
+    ) -> Iterator[None]:
         """Take the objects of a complete answer; those known before the request and not in the answer are gone.
 
-        With `filtered`, the answer holds matching objects only: the others may still exist.
+        Args:
+            found: the objects.
+            before: the ids of those that were known.
+            filtered: the answer holds matching objects only: the others may still exist.
+            part: how many are taken in one step; 0 for all.
+
+        Yields:
+            between two steps, for a turn of others, who must not change the objects of this agent.
         """
         present = set()
-        for obj in found:
-            present.add(obj.object_id)
-            self.update(obj)
+        size = part or max(1, len(found))
+        for start in range(0, len(found), size):
+            if start:
+                yield
+            for obj in found[start : start + size]:
+                present.add(obj.object_id)
+                self.update(obj)
         kind = ChangeKind.LEFT if filtered else ChangeKind.DELETED
         for oid in before - present:
             if oid in self._known:

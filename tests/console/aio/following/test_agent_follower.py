@@ -11,10 +11,9 @@ from console.conftest import MakeAgent, MakeClient
 from support.scripted_agent import PACKAGE, WIDGET, Subscriber, part, widget
 from support.waiting import until
 
-from qmf.console.aio import (
-    FollowMode,
-    Missed,
-)
+from qmf.console.aio import FollowMode, Missed, RemoteObject
+from qmf.console.aio.following import agent_follower
+from qmf.console.aio.following.followed_objects import AgentObjects
 from qmf.protocol import (
     ExceptionResponse,
     ObjectId,
@@ -267,3 +266,67 @@ async def test_an_agent_known_by_name_only_is_followed_once_it_announced_itself(
         await agent.heartbeat()
         assert await read_kinds(widgets, 1) == [(ADDED, "a")]
         assert list(widgets.sources.values()) == [FollowMode.SUBSCRIPTION]
+
+
+@pytest.mark.parametrize("count", [40, 320])
+async def test_a_large_snapshot_is_compared_in_many_turns(
+    make_agent: MakeAgent, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """However large it is, a turn of the event loop takes so many objects, and others have theirs between."""
+    monkeypatch.setattr(agent_follower, "PART", 8)
+    agent = await make_agent(subscriptions=True)
+    agent.objects = [widget(f"w{number}") for number in range(count)]
+    turns: list[int] = [0]
+    update = AgentObjects.update
+
+    def count_update(objects: AgentObjects, newer: RemoteObject) -> None:
+        turns[-1] += 1
+        update(objects, newer)
+
+    async def turn() -> None:
+        while True:
+            await asyncio.sleep(0)
+            turns.append(0)
+
+    monkeypatch.setattr(AgentObjects, "update", count_update)
+    client, _ = await make_client()
+    turning = asyncio.ensure_future(turn())
+    async with client.follow("widget") as widgets:
+        turning.cancel()
+        assert len(widgets) == count
+        assert (sum(turns), max(turns)) == (count, 8)
+
+
+async def test_what_is_published_while_a_snapshot_is_compared_comes_after_it(
+    make_agent: MakeAgent, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_follower, "PART", 1)
+    agent = await make_agent(subscriptions=True)
+    agent.objects = [widget(f"w{number}") for number in range(200)]
+    client, _ = await make_client()
+    follow = client.follow("widget")
+    entering = asyncio.ensure_future(follow.__aenter__())
+    await until(lambda: 0 < len(follow) < 200)
+    assert not follow.answered
+    await agent.publish_to_subscribers(part("w199", {"turns": 77}), widget("new"))
+    await entering
+    await until(lambda: len(follow) == 201)
+    found = {obj["name"]: obj for obj in follow}
+    assert (found["w199"]["turns"], found["w198"]["turns"]) == (77, 7)
+
+
+async def test_a_snapshot_that_is_outdated_while_it_is_compared_is_replaced(
+    make_agent: MakeAgent, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_follower, "PART", 1)
+    agent = await make_agent(subscriptions=True)
+    agent.objects = [widget(f"w{number}") for number in range(200)]
+    client, _ = await make_client()
+    follow = client.follow("widget")
+    entering = asyncio.ensure_future(follow.__aenter__())
+    await until(lambda: 0 < len(follow) < 200)
+    agent.objects = [widget("w0"), widget("other")]
+    (name,) = agent.subscribers
+    await agent.end(name, "restarted")
+    await entering
+    await until(lambda: {obj["name"] for obj in follow} == {"w0", "other"})
