@@ -23,10 +23,10 @@ async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
     site = visit.site
     summary = site.catalogue.find(url.package, url.name)
     title = summary.title if summary else url.name
-    objects = visit.follow_class(url.package, url.name)
+    tables = await visit.class_table(url)
+    objects = tables.objects
     if (url.package, url.name) == _SESSION:
         visit.follow_class(url.package, "connection")  # tells which sessions are those of agents and consoles
-    tables = visit.tables.of(url.package, url.name, objects)
     with visit.page(clean(title), one_line(summary.desc if summary else "")):
         with ui.element("div").classes("qmf-bar"):
             box = ui.input("Filter", value=url.filter, placeholder=_HINT).props("dense outlined clearable debounce=300")
@@ -49,7 +49,7 @@ async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
 
     async def update() -> None:
         nonlocal quiet
-        page = await tables.page(current)
+        page = await tables.first_page(current) or await tables.page(current)
         quiet = True  # what is set here was not chosen by the visitor
         try:
             _set_choices(agents, {"": "all agents", **{name: cut(clean(name)) for name in _agents(page, current)}})
@@ -89,7 +89,7 @@ async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
         await choose(sort=name, descending=descending)
 
     async def turn_page(step: int) -> None:
-        page = await tables.page(current)
+        page = await tables.first_page(current) or await tables.page(current)
         await show(attrs.evolve(current, page=min(max(1, page.page + step), page.pages)))
 
     box.on_value_change(lambda: choose(filter=(box.value or "").strip()))
@@ -98,7 +98,8 @@ async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
     own.on_value_change(lambda: choose(own=own.value))
     size.on_value_change(lambda: choose(size=size.value))
     visit.on_update(update)
-    await visit.until(lambda: objects.complete)
+    if await tables.first_page(url) is None:
+        await visit.until(lambda: objects.complete)
     await update()
 
 

@@ -21,15 +21,18 @@ from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.access.caller import Caller
 from qmf.web.access.rules import SET_PROPERTIES, called_object
+from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.followed import LiveObjects, remote_object
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.screens.long_text import cut_html
+from qmf.web.pages.views.first_rows import ask_first_rows
 from qmf.web.pages.views.long_texts import cut
-from qmf.web.pages.views.object_table import ClassTables
+from qmf.web.pages.views.object_table import ClassTable, ClassTables
 from qmf.web.pages.views.overview import connection_text, finding_text
-from qmf.web.pages.views.page_urls import with_query
+from qmf.web.pages.views.page_columns import columns_of
+from qmf.web.pages.views.page_urls import ObjectsUrl, with_query
 from qmf.web.scopes import Scope
 from qmf.web.services import WebServices
 
@@ -98,6 +101,21 @@ class OpenPage:
     def follow_class(self, package: str, name: str) -> LiveObjects:
         """The objects of a class, followed until the browser leaves."""
         return self._keep(self.site.follow_class(package, name))
+
+    async def class_table(self, url: ObjectsUrl) -> ClassTable:
+        """The table of a class whose objects are followed until the browser leaves.
+
+        Where they were not followed yet, the first rows are asked for before agents have all others to send.
+        """
+        name, first = (url.package, url.name), None
+        if self.site.followed_class(*name) is None:
+            await self.until(lambda: bool(self.site.catalogue.versions(*name)))
+            columns = columns_of(self.site.catalogue.versions(*name))
+            first = await ask_first_rows(self.site, url, columns, OwnObjects(self.site.connection_object).is_own)
+        table = self.tables.of(*name, self.follow_class(*name))
+        if first is not None:
+            table.take_first(first)
+        return table
 
     def follow_object(self, object_id: ObjectId) -> LiveObjects:
         """One object, followed until the browser leaves."""

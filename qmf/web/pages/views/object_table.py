@@ -7,18 +7,19 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf.console.aio import ObjectId
+from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import NotFoundError
 from qmf.views.conditions import ConditionError
 from qmf.views.fields import COMMON_FIELDS
 from qmf.views.names import reference_text
-from qmf.views.objects import ObjectView
+from qmf.views.objects import ObjectView, object_view
 from qmf.views.text import clean
 from qmf.views.units import rate_text
 from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
+from qmf.web.pages.views.first_rows import FirstRows, ask_first_rows
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_filter import object_test
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
@@ -81,24 +82,54 @@ class ClassTable:
         self._default: list[PageColumn] = []
         self._default_of = -1
         self._own = OwnObjects(site.connection_object)
+        self._first: FirstRows | None = None
         self._agents_of = -1
         self._known_agents: tuple[str, ...] = ()
+
+    def take_first(self, first: FirstRows) -> None:
+        """The first rows were asked for already."""
+        self._first = first
+
+    async def first_page(self, url: ObjectsUrl) -> TablePage | None:
+        """The page that an address names while objects are being fetched; None when they are there, and if agents were
+        not asked for it."""
+        if self._objects.complete:
+            self._first = None
+            return None
+        if self._first is None or self._first.url != url:
+            self._first = await ask_first_rows(self._site, url, self.columns, self._own.is_own)
+        first = self._first
+        if not first.objects or self._objects.complete:
+            return None
+        shown = self.shown_columns(url, first.objects)
+        now = time.time()
+        total = first.total or len(first.objects)
+        return TablePage(
+            tuple(map(_heading, shown)),
+            tuple(self._row(obj.object_id, object_view(obj), shown, now) for obj in first.objects),
+            total=total,
+            page=url.page,
+            pages=max(url.page, -(-total // url.size)),
+            all_objects=total,
+            agents=tuple(sorted({obj.agent for obj in first.objects})),
+            failures=self._failures(),
+        )
 
     @property
     def columns(self) -> dict[str, PageColumn]:
         """Every column that can be chosen."""
         return columns_of(self._site.catalogue.versions(*self._name))
 
-    def shown_columns(self, url: ObjectsUrl) -> list[PageColumn]:
-        """The columns that an address names, or those that matter."""
+    def shown_columns(self, url: ObjectsUrl, first: Sequence[RemoteObject] = ()) -> list[PageColumn]:
+        """The columns that an address names, or those that matter, in the first objects if only these are there."""
         columns = self.columns
         if url.columns:
             return chosen_columns(columns, url.columns)
         # Chosen once when the objects are there: columns shall not move while somebody reads them.
         if self._default_of < 0 or len(self._default) < 2:
-            objects = list(self._objects)[:500]
+            objects = first or list(self._objects)[:500]
             self._default = default_columns(columns, self._site.catalogue.versions(*self._name), objects)
-            if objects and self._objects.complete:
+            if objects and not first and self._objects.complete:
                 self._default_of = len(objects)
         return self._default
 
