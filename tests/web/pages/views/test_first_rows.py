@@ -7,8 +7,9 @@ import pytest
 from support.waiting import until
 from web.pages.world import World, awaited, world
 
-from qmf.agent.requests import query_handler
-from qmf.console.aio import Client, RemoteObject
+from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.requests.query_answer import QueryAnswer
+from qmf.console.aio import Client
 from qmf.errors import RequestTimeout
 from qmf.web.pages.views.first_rows import FirstRows, ask_first_rows
 from qmf.web.pages.views.object_table import ClassTable, TablePage
@@ -102,28 +103,19 @@ async def test_a_page_is_sent_without_them_if_agents_do_not_answer(monkeypatch: 
 async def test_agents_send_the_objects_of_the_page_and_no_more(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many there are; and one of each class, to count them."""
     sent: list[object] = []
-    first_item = query_handler.QueryHandler._first_item
+    stored_item = QueryAnswer.stored_item
 
-    def count_item(handler: query_handler.QueryHandler, *args: object) -> object:
-        sent.append(args)
-        return first_item(handler, *args)  # type: ignore[arg-type]
+    def count_item(answer: QueryAnswer, obj: ManagedObject) -> object:
+        sent.append(obj)
+        return stored_item(answer, obj)
 
-    monkeypatch.setattr(query_handler.QueryHandler, "_first_item", count_item)
+    monkeypatch.setattr(QueryAnswer, "stored_item", count_item)
     async with world(shelves=count) as opened:
         found = await first_rows(opened, attrs.evolve(URL, sort="sold"))
         assert (len(sent), found.total) == (10, count)
         sent.clear()
-        received: list[RemoteObject] = []
-        objects = Client.objects
-
-        async def ask(client: Client, *args: object, **more: object) -> object:
-            answers = await objects(client, *args, **more)  # type: ignore[call-overload]
-            received.extend(answers)
-            return answers
-
-        monkeypatch.setattr(Client, "objects", ask)
         await opened.site.catalogue.count()
         shelves = opened.site.catalogue.find(PACKAGE, "shelf")
         assert shelves is not None
         assert shelves.total == count
-        assert len(received) <= len(opened.site.client.known_classes())
+        assert len(sent) <= len(opened.site.client.known_classes())
