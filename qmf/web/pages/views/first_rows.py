@@ -55,27 +55,35 @@ async def ask_first_rows(
     # Which sessions are own ones is known only with all connections.
     if url.filter.strip() or order is None or (url.package, url.name) == (BROKER_PACKAGE, SESSION):
         return FirstRows(url)
-    end = url.page * url.size
     in_turn = column is None and not url.agent and len(site.agents) > AGENTS_AT_FIRST
     try:
         async with asyncio.timeout(WAIT):
-            for limit in (end, MORE * end):
-                found = await site.client.objects(
-                    url.name,
-                    package=url.package,
-                    agent=url.agent or None,
-                    limit=limit,
-                    order=order,
-                    in_turn=in_turn,
-                )
-                # A console that shows a part of the objects gives more than were asked for, in no order.
-                first = sorted(found, key=lambda obj: _place(order, obj)) if len(found) > limit else found.items
-                shown = [obj for obj in first if url.own or not is_own(obj)]
-                if len(shown) >= end or len(found) < limit:
-                    break
+            return await _ask(site, url, order, is_own, in_turn=in_turn)
     except (QmfError, TimeoutError):
         return FirstRows(url)  # the page says of the agents what there is to say when it follows them
-    return FirstRows(url, shown[end - url.size : end], found.total)
+
+
+async def _ask(
+    site: SharedState,
+    url: ObjectsUrl,
+    order: tuple[OrderKey, ...],
+    is_own: Callable[[RemoteObject], bool],
+    *,
+    in_turn: bool,
+) -> FirstRows:
+    """Ask for the first objects, and for more if too few of them are shown."""
+    end = url.page * url.size
+    limit, agent = end, url.agent or None
+    while True:
+        found = await site.client.objects(
+            url.name, package=url.package, agent=agent, limit=limit, order=order, in_turn=in_turn
+        )
+        # A console that shows a part of the objects gives more than were asked for, in no order.
+        first = sorted(found, key=lambda obj: _place(order, obj)) if len(found) > limit else found.items
+        shown = [obj for obj in first if url.own or not is_own(obj)]
+        if len(shown) >= end or len(found) < limit or limit > end:
+            return FirstRows(url, shown[end - url.size : end], found.total)
+        limit *= MORE
 
 
 def _order(column: PageColumn | None, descending: bool) -> tuple[OrderKey, ...] | None:
