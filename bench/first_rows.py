@@ -10,6 +10,7 @@ each of its rows, so that nobody has asked before.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import os
@@ -28,6 +29,10 @@ import httpx
 import psutil
 from figures import Figure, note, parser, report
 from processes import COMPILED, Program, own_agent, own_broker, program
+from simulated_browser import wait_for_text
+
+from qmf.console.aio import ObjectId
+from qmf.web.pages.views.page_urls import agent_url, object_url
 
 #: Seconds that first rows may take.
 LIMIT = 1.0
@@ -40,6 +45,7 @@ _SHELL = [sys.executable, "-m", "qmf_shell.main"]
 #: Of what ends the output of a command.
 _END = "^ *Leave; the same"
 _CLASS = "org.apache.qpid.broker:queue"
+_PAGE = "/objects/org.apache.qpid.broker/queue"
 
 
 def shell_environment(home: str) -> dict[str, str]:
@@ -140,6 +146,31 @@ def web(url: str, path: str) -> Answer:
     return took
 
 
+def _queue(number: int) -> ObjectId:
+    """A queue of the agent."""
+    vhost = "org.apache.qpid.broker:vhost:org.apache.qpid.broker:broker:bench,/"
+    return ObjectId(f"org.apache.qpid.broker:queue:{vhost},queue-{number}", "example.org:bench:bench")
+
+
+def page(url: str, path: str, row: str) -> Answer:
+    """The first page that a browser gets of a new server, until it shows a row."""
+    with program(sys.executable, str(_HERE / "web_process.py"), url, "--pages") as server:
+        address = server.line()
+        httpx.get(f"{address}/api/v1/openapi.json", timeout=WAIT_LIMIT)
+        used, begin = server.cpu(), time.perf_counter()
+        asyncio.run(wait_for_text(address, path, row, WAIT_LIMIT))
+        return Answer(time.perf_counter() - begin, server.cpu() - used)
+
+
+def completion(url: str, line: str) -> Answer:
+    """From the first Tab after a line in a new session until something is offered."""
+    with program(sys.executable, str(_HERE / "completion_process.py"), url) as session:
+        session.line()
+        used, begin = session.cpu(), time.perf_counter()
+        session.ask(line)
+        return Answer(time.perf_counter() - begin, session.cpu() - used)
+
+
 def measure(name: str, ask: Callable[[], Answer], parts: list[Program]) -> list[Figure]:
     """The median of some rounds, by the clock, and what it cost all who took part."""
     before = sum(part.cpu() for part in parts)
@@ -176,6 +207,13 @@ def object_rows(url: str, session: ShellSession, count: int) -> dict[str, Callab
     asked |= {
         "REST, first page": functools.partial(web, url, query),
         "REST, first page, sorted": functools.partial(web, url, f"{query}&sort=-msgDepth"),
+        "Tab after show queue-9": functools.partial(completion, url, "show queue-9"),
+        "page of objects": functools.partial(page, url, _PAGE, row),
+        "page of objects, sorted": functools.partial(page, url, f"{_PAGE}?sort=-msgTotalEnqueues", row),
+        "page of an object": functools.partial(page, url, object_url(_queue(count - 1)), r"msgDepth"),
+        "page of classes": functools.partial(page, url, "/classes", rf"{count:,}"),
+        "page of events": functools.partial(page, url, "/events", r"events received"),
+        "overview": functools.partial(page, url, "/", rf"{count:,}|{count + 2:,}"),
         "/metrics": functools.partial(web, url, "/metrics"),
         "/metrics of the class": functools.partial(web, url, "/metrics?class=queue"),
     }
@@ -187,6 +225,13 @@ def agent_rows(url: str, session: ShellSession) -> dict[str, Callable[[], Answer
     return {
         "shell, agents": functools.partial(session.first, "agents", r"example.org"),
         "shell, list broker limit 10": functools.partial(session.first, "list broker limit 10", r"amqp|\d"),
+        "shell, one shot, agents": functools.partial(one_shot, url, "agents", r"example.org"),
+        "shell, one shot, list broker limit 10": functools.partial(one_shot, url, "list broker limit 10", r"amqp|\d"),
+        "Tab after list": functools.partial(completion, url, "list "),
+        "page of agents": functools.partial(page, url, "/agents", r"example.org:scale"),
+        "page of an agent": functools.partial(page, url, agent_url("example.org:scale:7"), r"Heartbeat|heartbeat"),
+        "page of classes": functools.partial(page, url, "/classes", r"vhost"),
+        "overview": functools.partial(page, url, "/", r"example.org:scale"),
         "REST, agents": functools.partial(web, url, "/api/v1/agents"),
         "REST, first page of a class": functools.partial(web, url, "/api/v1/objects?class=broker&limit=50"),
     }

@@ -22,15 +22,14 @@ import sys
 import threading
 import time
 import tracemalloc
-import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
-import socketio
 from figures import Figure, parser, report
 from processes import Program, own_agent, own_broker, program
+from simulated_browser import SimulatedBrowser
 
 from qmf.agent import Agent
 from qmf.console.aio import ObjectId
@@ -46,38 +45,12 @@ _TABLE = "/objects/org.apache.qpid.broker/queue?sort=-msgTotalEnqueues&columns=m
 _HERE = Path(__file__).resolve().parent
 
 
-class SimulatedBrowser:
-    """Loads a page and keeps its websocket open, as a browser does, but draws nothing."""
-
-    def __init__(self, url: str, path: str, on_rows: Callable[[list[Any]], None]) -> None:
-        self._url = url
-        self._path = path
-        self._on_rows = on_rows
-        self._socket = socketio.AsyncClient(reconnection=False)
-        self._socket.on("update", self._updated)
-
-    async def open(self, http: httpx.AsyncClient) -> None:
-        """Load the page, and connect."""
-        answer = await http.get(self._url + self._path)
-        answer.raise_for_status()
-        found = re.search(r"'client_id': '([0-9a-f-]+)', 'next_message_id': (\d+)", answer.text)
-        assert found is not None
-        tab, document = uuid.uuid4(), uuid.uuid4()
-        query = f"client_id={found[1]}&next_message_id={found[2]}&implicit_handshake=true"
-        query += f"&tab_id={tab}&document_id={document}"
-        await self._socket.connect(
-            f"{self._url}/?{query}", transports=["websocket"], socketio_path="/_nicegui_ws/socket.io"
-        )
-
-    async def close(self) -> None:
-        """Leave."""
-        await self._socket.disconnect()
-
-    def _updated(self, elements: dict[str, Any]) -> None:
-        for element in elements.values():
-            props = element.get("props", {}) if isinstance(element, dict) else {}
-            if "rows" in props:
-                self._on_rows(props["rows"])
+def _rows_of(elements: dict[str, Any]) -> Iterator[list[Any]]:
+    """The rows of the tables among changed elements."""
+    for element in elements.values():
+        props = element.get("props", {}) if isinstance(element, dict) else {}
+        if "rows" in props:
+            yield props["rows"]
 
 
 @contextlib.contextmanager
@@ -90,11 +63,17 @@ def own_pages(url: str) -> Iterator[tuple[str, Program]]:
 @contextlib.asynccontextmanager
 async def browsers(url: str, count: int, on_rows: Callable[[int, list[Any]], None]) -> AsyncIterator[None]:
     """So many browsers that show the table."""
+
+    def show_rows(number: int, elements: dict[str, Any]) -> None:
+        for rows in _rows_of(elements):
+            on_rows(number, rows)
+
     async with httpx.AsyncClient(timeout=WAIT_LIMIT) as http:
         opened: list[SimulatedBrowser] = []
         for number in range(count):
-            browser = SimulatedBrowser(url, _TABLE, functools.partial(on_rows, number))
-            await browser.open(http)
+            browser = SimulatedBrowser(url, _TABLE, functools.partial(show_rows, number))
+            await browser.load(http)
+            await browser.connect()
             opened.append(browser)
         try:
             yield

@@ -17,7 +17,7 @@ import attrs
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 from qmf.views.objects import ObjectIdentity
-from qmf_shell.session.backend import Backend
+from qmf_shell.session.backend import Backend, ObjectLimit
 from qmf_shell.session.object_names import class_names, search_text
 
 logger = logging.getLogger("qmf.shell")
@@ -26,6 +26,8 @@ logger = logging.getLogger("qmf.shell")
 FRESH = 5.0
 #: They stay fresh for so many times the duration of the request, so that requests of 10,000 objects stay rare.
 FRESH_FACTOR = 20
+#: Objects of each class whose names are wanted before those of all.
+FIRST_NAMES = 500
 #: Seconds between requests of the classes when no change is reported.
 IDLE = 30.0
 
@@ -150,6 +152,16 @@ class NameRefresher:
             return
         began = time.monotonic()
         names = class_names(sorted(key for key in schemas if key.kind is Kind.DATA))
+        if names and not self.has_objects and not self.snapshot.objects:
+            # Of 100,000 objects, the first are there in a fraction of a second, and all only after some.
+            first = backend.objects(names, (), ObjectLimit(FIRST_NAMES, ()))
+            if backend is not self._backend:
+                return
+            self.snapshot = NameSnapshot(schemas, tuple(item.identity for item in first.items))
+            if first.total is not None and first.total <= len(first.items):
+                self._objects_at = time.monotonic()
+                return
+            self._listener()
         found = backend.objects(names).items if names else ()
         if backend is not self._backend:
             return

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from qmf_shell.session import name_cache
 from qmf_shell.session.name_cache import NameRefresher
 from shell.fakes import SCHEMAS, FakeBackend, filesystem
 
@@ -18,9 +19,9 @@ class Watched:
     def __init__(self, backend: FakeBackend) -> None:
         self._changed = threading.Condition()
         self.refresher = NameRefresher(backend)
-        self.refresher.on_change(self._notify)
+        self.refresher.on_change(self.notify)
 
-    def _notify(self) -> None:
+    def notify(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
@@ -102,3 +103,30 @@ def test_close_before_start_and_twice(backend: FakeBackend) -> None:
     refresher.close()
     refresher.close()
     assert backend.asked == []
+
+
+@pytest.mark.parametrize("count", [8, 80])
+def test_the_first_names_are_there_before_all(
+    backend: FakeBackend, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(name_cache, "FIRST_NAMES", 5)
+    backend.keeps_limits = True
+    backend.records = [filesystem(f"/{number}") for number in range(count)]
+    watched = Watched(backend)
+    refresher = watched.refresher
+    known: list[int] = []
+
+    def on_change() -> None:
+        known.append(len(refresher.snapshot.objects))
+        watched.notify()
+
+    refresher.on_change(on_change)
+    refresher.request_objects()
+    refresher.start()
+    try:
+        watched.wait(lambda: len(refresher.snapshot.objects) == count)
+        # However many there are, so many come first.
+        assert next(number for number in known if number) == 5
+        assert backend.limits == [5, None]
+    finally:
+        refresher.close()
