@@ -27,11 +27,10 @@ from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.screens.long_text import cut_html
-from qmf.web.pages.views.first_rows import ask_first_rows
+from qmf.web.pages.views.first_rows import FirstPages
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import ClassTable, ClassTables
 from qmf.web.pages.views.overview import connection_text, finding_text
-from qmf.web.pages.views.page_columns import columns_of
 from qmf.web.pages.views.page_urls import ObjectsUrl, with_query
 from qmf.web.scopes import Scope
 from qmf.web.services import WebServices
@@ -110,8 +109,8 @@ class OpenPage:
         name, first = (url.package, url.name), None
         if self.site.followed_class(*name) is None:
             await self.until(lambda: bool(self.site.catalogue.versions(*name)))
-            columns = columns_of(self.site.catalogue.versions(*name))
-            first = await ask_first_rows(self.site, url, columns, OwnObjects(self.site.connection_object).is_own)
+            first = FirstPages(self.site, OwnObjects(self.site.connection_object).is_own)
+            await first.get(url)
         table = self.tables.of(*name, self.follow_class(*name))
         if first is not None:
             table.take_first(first)

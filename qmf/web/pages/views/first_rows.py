@@ -15,11 +15,14 @@ from qmf.console.aio.first_objects import AGENTS_AT_FIRST
 from qmf.errors import QmfError
 from qmf.views.internal import BROKER_PACKAGE, SESSION
 from qmf.web.pages.live.shared_state import SharedState
+from qmf.web.pages.views.page_columns import columns_of
 from qmf.web.pages.views.page_urls import ObjectsUrl
 from qmf.web.pages.views.value_columns import PageColumn
 
-#: Seconds to wait for them; then a page is sent without.
+#: Seconds to wait for them; then a page is sent without, and they are shown when they come.
 WAIT = 0.8
+#: Seconds after which nobody waits for them any more.
+LONGEST = 20.0
 #: How many times as many are asked for, if some of the first ones are not shown.
 MORE = 16
 
@@ -37,6 +40,40 @@ class FirstRows:
     url: ObjectsUrl
     objects: Sequence[RemoteObject] = ()
     total: int | None = None
+
+
+class FirstPages:
+    """Asks for the first rows of one page after the other, of the table of a class."""
+
+    def __init__(self, site: SharedState, is_own: Callable[[RemoteObject], bool]) -> None:
+        """Prepare; nothing is asked for yet.
+
+        Args:
+            site: has the console.
+            is_own: whether an object is about what an agent or a console created for itself.
+        """
+        self._site = site
+        self._is_own = is_own
+        self._url: ObjectsUrl | None = None
+        self._task: asyncio.Task[FirstRows] | None = None
+
+    async def get(self, url: ObjectsUrl) -> FirstRows:
+        """The objects of a page; none while agents have not answered: only the first call waits a short time."""
+        if self._task is None or self._url != url:
+            self.close()
+            self._url = url
+            self._task = asyncio.get_running_loop().create_task(self._ask(url))
+            await asyncio.wait([self._task], timeout=WAIT)
+        return self._task.result() if self._task.done() and not self._task.cancelled() else FirstRows(url)
+
+    def close(self) -> None:
+        """Wait for no answer any more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _ask(self, url: ObjectsUrl) -> FirstRows:
+        columns = columns_of(self._site.catalogue.versions(url.package, url.name))
+        return await ask_first_rows(self._site, url, columns, self._is_own)
 
 
 async def ask_first_rows(
@@ -57,7 +94,7 @@ async def ask_first_rows(
         return FirstRows(url)
     in_turn = column is None and not url.agent and len(site.agents) > AGENTS_AT_FIRST
     try:
-        async with asyncio.timeout(WAIT):
+        async with asyncio.timeout(LONGEST):
             return await _ask(site, url, order, is_own, in_turn=in_turn)
     except (QmfError, TimeoutError):
         return FirstRows(url)  # the page says of the agents what there is to say when it follows them

@@ -19,7 +19,7 @@ from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
-from qmf.web.pages.views.first_rows import FirstRows, ask_first_rows
+from qmf.web.pages.views.first_rows import FirstPages
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_filter import object_test
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
@@ -82,23 +82,21 @@ class ClassTable:
         self._default: list[PageColumn] = []
         self._default_of = -1
         self._own = OwnObjects(site.connection_object)
-        self._first: FirstRows | None = None
+        self._first = FirstPages(site, self._own.is_own)
         self._agents_of = -1
         self._known_agents: tuple[str, ...] = ()
 
-    def take_first(self, first: FirstRows) -> None:
-        """The first rows were asked for already."""
+    def take_first(self, first: FirstPages) -> None:
+        """The first rows are asked for already."""
         self._first = first
 
     async def first_page(self, url: ObjectsUrl) -> TablePage | None:
         """The page that an address names while objects are being fetched; None when they are there, and if agents were
         not asked for it."""
         if self._objects.complete:
-            self._first = None
+            self._first.close()
             return None
-        if self._first is None or self._first.url != url:
-            self._first = await ask_first_rows(self._site, url, self.columns, self._own.is_own)
-        first = self._first
+        first = await self._first.get(url)
         if not first.objects or self._objects.complete:
             return None
         shown = self.shown_columns(url, first.objects)

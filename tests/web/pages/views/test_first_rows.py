@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import attrs
 import pytest
 from support.waiting import until
@@ -11,7 +13,8 @@ from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.requests.query_answer import QueryAnswer
 from qmf.console.aio import Client
 from qmf.errors import RequestTimeout
-from qmf.web.pages.views.first_rows import FirstRows, ask_first_rows
+from qmf.web.pages.views import first_rows as first_rows_module
+from qmf.web.pages.views.first_rows import FirstPages, FirstRows, ask_first_rows
 from qmf.web.pages.views.object_table import ClassTable, TablePage
 from qmf.web.pages.views.page_columns import columns_of
 from qmf.web.pages.views.page_urls import ObjectsUrl
@@ -43,8 +46,8 @@ def names(objects: object) -> list[str]:
 )
 async def test_they_are_those_of_the_page_when_all_are_there(url: ObjectsUrl) -> None:
     async with world(shelves=25) as opened:
-        first = await first_rows(opened, url)
-        assert first.total == 25
+        first = FirstPages(opened.site, lambda _: False)
+        assert (await first.get(url)).total == 25
         objects, _ = opened.site.follow_class(PACKAGE, "shelf")
         table = ClassTable(opened.site, objects, PACKAGE, "shelf")
         table.take_first(first)
@@ -97,6 +100,29 @@ async def test_a_page_is_sent_without_them_if_agents_do_not_answer(monkeypatch: 
 
         monkeypatch.setattr(Client, "objects", fail)
         assert (await first_rows(opened, URL)).objects == ()
+
+
+async def test_a_page_does_not_wait_long_and_shows_them_when_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_rows_module, "WAIT", 0)
+    async with world() as opened:
+        answer = asyncio.Event()
+        objects = Client.objects
+
+        async def ask(client: Client, *args: object, **more: object) -> object:
+            await answer.wait()
+            return await objects(client, *args, **more)  # type: ignore[call-overload]
+
+        monkeypatch.setattr(Client, "objects", ask)
+        first = FirstPages(opened.site, lambda _: False)
+        assert (await first.get(URL)).objects == ()
+        assert (await first.get(URL)).objects == ()
+        answer.set()
+
+        async def get() -> FirstRows:
+            return await first.get(URL)
+
+        assert names((await awaited(get, lambda found: found.objects)).objects) == ["a/0", "a/1", "a/2"]
+        first.close()
 
 
 @pytest.mark.parametrize("count", [30, 240])
