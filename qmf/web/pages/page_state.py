@@ -6,7 +6,7 @@ from typing import Self
 
 import attrs
 
-from qmf.views.events import EventView
+from qmf.views.events import EventView, LostEvents
 from qmf.web.consoles import WebConsole
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.object_table import ClassTables
@@ -35,6 +35,8 @@ class PageState:
         """Another one, started, for those who have a console; with the events of this one that they may read."""
 
         def is_readable(event: EventView) -> bool:
+            if isinstance(event, LostEvents):
+                return console.sees_agent(event.agent)
             name = event.short_name if event.package else ""
             return console.sees_event(event.package, name, event.agent, event.object_id, event.values.values())
 

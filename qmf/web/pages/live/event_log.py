@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import attrs
 
 from qmf.schema import Severity
-from qmf.views.events import EventView
+from qmf.views.events import EventView, LostEvents
 
 #: Events that are kept.
 MOST_EVENTS = 10_000
@@ -32,14 +32,22 @@ class EventLog:
         self._events: collections.deque[LoggedEvent] = collections.deque(maxlen=MOST_EVENTS)
         self._counts: dict[int, list[int]] = {}
         self.total = 0
-        """How many events were received; also the number of the newest."""
+        """The number of the newest entry: how many events were received, and how often some did not arrive."""
+        self.gaps = 0
+        """How often events did not arrive."""
+        self.lost = 0
+        """How many events did not arrive."""
         self.dropped = 0
         """How many events were dropped before they got here, because too many came at once."""
 
     def add(self, event: EventView, now: float) -> None:
-        """Take an event that was received at `now`, in seconds since 1970."""
+        """Take an event that was received at `now`, in seconds since 1970; or `LostEvents`, which were not."""
         self.total += 1
         self._events.append(LoggedEvent(self.total, event))
+        if isinstance(event, LostEvents):
+            self.gaps += 1
+            self.lost += event.count
+            return
         minute = int(now // 60)
         counts = self._counts.get(minute)
         if counts is None:

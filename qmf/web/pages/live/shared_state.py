@@ -19,12 +19,13 @@ from qmf.console.aio import (
     ClassUsed,
     EventRaised,
     FollowedStore,
+    Missed,
     Notification,
     ObjectId,
     RemoteObject,
 )
 from qmf.errors import QmfError
-from qmf.views.events import EventView, event_view
+from qmf.views.events import EventView, LostEvents, event_view
 from qmf.views.internal import BROKER_PACKAGE, CONNECTION
 from qmf.views.objects import ObjectView
 from qmf.web.consoles import WebConsole
@@ -158,6 +159,8 @@ class SharedState:
         match item:
             case EventRaised(event=event):
                 self.events.add(event_view(event), now)
+            case Missed(agent=agent) if item.of_events:
+                self.events.add(LostEvents(agent.name, item.lost_events, time.time_ns()), now)
             case ClassSeen():
                 self.catalogue.on_changed()
                 self._agents_changed.set()

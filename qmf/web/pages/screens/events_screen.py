@@ -6,6 +6,7 @@ import attrs
 from nicegui import ui
 
 from qmf.schema import Severity
+from qmf.views.text import plural
 from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.views.event_view import EVENT_COLUMNS, MOST_SHOWN, event_filter, event_rows
@@ -42,7 +43,8 @@ async def events_screen(visit: OpenPage, url: EventsUrl) -> None:
             seen = log.total
             table.show(event_rows(log.newest_first(), current))
         waiting = log.total - seen
-        words = f"{log.total:,} events received, up to {MOST_SHOWN} shown"
+        words = f"{log.total - log.gaps:,} events received, up to {MOST_SHOWN} shown"
+        words += f"; {plural(log.lost, 'event')} did not arrive" if log.lost else ""
         count.set_text(f"{words}. Paused; {waiting:,} came since." if paused else f"{words}.")
 
     def on_changed() -> None:

@@ -11,7 +11,7 @@ from qmf.console.aio import ObjectId
 from qmf.errors import QmfError
 from qmf.views.conditions import parse_condition
 from qmf.views.event_filter import EventFilter
-from qmf.views.events import EventView, severity_name
+from qmf.views.events import EventView, LostEvents, severity_name
 from qmf.views.names import reference_text
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean
@@ -43,7 +43,7 @@ def event_row(logged: LoggedEvent) -> DataRow:
             Cell(instant_text(event.timestamp), kind="dim nowrap"),
             Cell(severity, kind=severity),
             Cell(clean(event.short_name), kind="strong"),
-            Cell(parts=tuple(_arguments(event))),
+            Cell(str(event), whole=True) if isinstance(event, LostEvents) else Cell(parts=tuple(_arguments(event))),
             Cell(clean(event.agent), agent_url(event.agent), "dim"),
         ),
     )
