@@ -17,7 +17,7 @@ import attrs
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 from qmf.views.objects import ObjectIdentity
-from qmf_shell.session.backend import Backend, ObjectLimit
+from qmf_shell.session.backend import Backend, ClassName, ObjectLimit
 from qmf_shell.session.object_names import class_names, search_text
 
 logger = logging.getLogger("qmf.shell")
@@ -152,20 +152,35 @@ class NameRefresher:
             return
         began = time.monotonic()
         names = class_names(sorted(key for key in schemas if key.kind is Kind.DATA))
-        if names and not self.has_objects and not self.snapshot.objects:
-            # Of 100,000 objects, the first are there in a fraction of a second, and all only after some.
-            first = backend.objects(names, (), ObjectLimit(FIRST_NAMES, ()))
+        if not names or not self._take_first(backend, names, schemas):
+            found = backend.objects(names).items if names else ()
             if backend is not self._backend:
                 return
-            self.snapshot = NameSnapshot(schemas, tuple(item.identity for item in first.items))
-            if first.total is not None and first.total <= len(first.items):
-                self._objects_at = time.monotonic()
-                return
-            self._listener()
-        found = backend.objects(names).items if names else ()
+            # The derived attributes are computed here, on this thread, so that Tab need not compute them.
+            self.snapshot = NameSnapshot(schemas, tuple(item.identity for item in found))
         if backend is not self._backend:
             return
-        # The derived attributes are computed here, on this thread, so that Tab need not compute them.
-        self.snapshot = NameSnapshot(schemas, tuple(item.identity for item in found))
         self._objects_at = time.monotonic()
         self._fresh = max(FRESH, FRESH_FACTOR * (self._objects_at - began))
+
+    def _take_first(
+        self,
+        backend: Backend,
+        names: Sequence[ClassName],
+        schemas: Mapping[ClassKey, ClassSchema | EventSchema | None],
+    ) -> bool:
+        """Take the first names, if none are known: of 100,000 objects, these are there in a fraction of a second.
+
+        Returns:
+            True if these are all.
+        """
+        if self.has_objects:
+            return False
+        first = backend.objects(names, (), ObjectLimit(FIRST_NAMES, ()))
+        if backend is not self._backend:
+            return True
+        self.snapshot = NameSnapshot(schemas, tuple(item.identity for item in first.items))
+        if first.total is not None and first.total <= len(first.items):
+            return True
+        self._listener()
+        return False
