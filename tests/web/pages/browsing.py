@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: From so many on, `add` of a shelf fails.
 TOO_MANY = 1000
+#: The address of a page that is not in use.
+EMPTY = "about:blank"
 SHELVES = "/objects/org.example.store/shelf"
 SHELF = "/object/example.org:store:1/org.example.store:shelf:a~2F1"
 
@@ -72,36 +74,52 @@ def _add(obj: object, count: int, at: int) -> dict[str, object]:
 
 @contextlib.contextmanager
 def opened_browser() -> Iterator[Browser]:
-    """A browser without windows."""
+    """A browser with one context, in which windows without options are pages."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        browser.new_context()
         yield browser
         browser.close()
 
 
 @contextlib.contextmanager
 def window(browser: Browser, scene: Scene, **options: object) -> Iterator[Page]:
-    """A page; whatever it loads must come from the console, and nothing may fail in it."""
+    """A page; whatever it loads must come from the console, and nothing may fail in it.
+
+    It is one that was used before, where there are no options: a new page costs the processor half a second, and has
+    to compile all scripts anew. What pages store is deleted.
+    """
     from playwright.sync_api import expect
 
-    context: BrowserContext = browser.new_context(**options)  # type: ignore[arg-type]
-    page = context.new_page()
+    context: BrowserContext = browser.new_context(**options) if options else browser.contexts[0]  # type: ignore[arg-type]
+    page = next((page for page in context.pages if page.url == EMPTY), None) or context.new_page()
     page.set_default_timeout(WAIT_LIMIT)
     expect.set_options(timeout=WAIT_LIMIT)
     foreign: list[str] = []
     errors: list[str] = []
     own = (scene.url, scene.url.replace("http", "ws", 1), "data:", "blob:")
-    page.on("request", lambda request: None if request.url.startswith(own) else foreign.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    listeners: dict[Any, Any] = {
+        "request": lambda request: None if request.url.startswith(own) else foreign.append(request.url),
+        "pageerror": lambda error: errors.append(str(error)),
+        "console": lambda message: errors.append(message.text) if message.type == "error" else None,
+    }
+    for event, listener in listeners.items():
+        page.on(event, listener)
     try:
         yield page
         assert foreign == []
         assert errors == []
     finally:
-        context.close()
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        if options:
+            context.close()
+        else:
+            page.goto(EMPTY)
+            stored = {"origin": scene.url, "storageTypes": "all"}
+            context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
 
 
 def shelf(scene: Scene, number: int) -> Any:
