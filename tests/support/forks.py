@@ -22,34 +22,44 @@ from pathlib import Path
 from typing import IO
 
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-#: What scripts load, by their names.
-_MODULES = {
-    "drain": "qmf.tools.messages.drain",
-    "qmf-acl": "qmf.tools.acl.cli",
-    "qmf-broker": "qmf.broker.daemon.cli",
-    "qmf-codegen": "qmf_codegen.cli",
-    "qmf-host-agent": "qmf.hostagent.cli",
-    "qmf-shell": "qmf_shell.main",
-    "qmf-stat": "qmf_shell.stat",
-    "qmf-users": "qmf.tools.users.cli",
-    "qmf-web": "qmf.web.application",
-    "qpid-config": "qmf.tools.config.cli",
-    "qpid-queue-stats": "qmf.tools.queue_stats",
-    "qpid-route": "qmf.tools.route.cli",
-    "qpid-stat": "qmf.tools.stat.cli",
-    "spout": "qmf.tools.messages.spout",
+_CLIENT = ("qmf.bus.client.network_connection", "uvloop")
+_BROKER = ("qmf.broker.daemon.cli", "qmf.broker.management.agent", "uvloop")
+_SHELL = ("qmf_shell.commands.catalogue", "qmf_shell.modes.screen", "qmf_shell.session.opening", *_CLIENT)
+#: What scripts load, by their names: when they are loaded, and when they do what most tests want of them.
+_MODULES: dict[str, tuple[str, ...]] = {
+    "drain": ("qmf.tools.messages.drain", *_CLIENT),
+    "qmf-acl": ("qmf.tools.acl.cli",),
+    "qmf-broker": _BROKER,
+    "qmf-codegen": ("qmf_codegen.cli", "qmf_codegen.generator"),
+    "qmf-host-agent": ("qmf.hostagent.cli", "qmf.hostagent.agent", *_CLIENT),
+    "qmf-shell": ("qmf_shell.main", "qmf_shell.modes.batch", "qmf_shell.modes.repl", *_SHELL),
+    "qmf-stat": ("qmf_shell.stat", "qmf_shell.stat_views", "qmf_shell.screens.start", *_SHELL),
+    "qmf-users": ("qmf.tools.users.cli",),
+    "qmf-web": ("qmf.web.application", "qmf.web.server", "qmf.web.pages"),
+    "qpid-config": ("qmf.tools.config.cli", *_CLIENT),
+    "qpid-queue-stats": ("qmf.tools.queue_stats", *_CLIENT),
+    "qpid-route": ("qmf.tools.route.cli", *_CLIENT),
+    "qpid-stat": ("qmf.tools.stat.cli", *_CLIENT),
+    "spout": ("qmf.tools.messages.spout", *_CLIENT),
 }
+#: How the broker is started from Python, with each warning an error, up to its options.
+_STRICT_BROKER = (sys.executable, "-W", "error", "-m", "qmf.broker")
 #: Names of variables that an interpreter, or a module, looks at when it is loaded begin with these.
 _AT_START = ("PYTHON", "LC_", "LANG", "QMF_NO_NATIVE")
 
 
-def script_of(words: Sequence[str]) -> tuple[Sequence[str], str] | None:
-    """A script of this project with its arguments, and the module that it loads; None for other programs."""
+def script_of(words: Sequence[str]) -> tuple[Sequence[str], tuple[str, ...]] | None:
+    """A script of this project with its arguments, and the modules that it loads; None for other programs.
+
+    A module that Python runs as a program is `-W error -m` and its name, with the arguments.
+    """
     script = Path(words[0])
     if script.parent in (Path(sys.executable).parent, _EXAMPLES) and script.name in _MODULES:
         return words, _MODULES[script.name]
     if words[0] == sys.executable and words[1:] and Path(words[1]).parent == _EXAMPLES:
-        return words[1:], "qmf.console"
+        return words[1:], ("qmf.console", *_CLIENT)
+    if tuple(words[: len(_STRICT_BROKER)]) == _STRICT_BROKER:
+        return words[1:], _BROKER
     return None
 
 
@@ -104,7 +114,7 @@ class ForkedCommand:
 
     Args:
         words: as `script_of` returns them, with
-        module: that the script loads.
+        modules: that the script loads.
         environment: of the command.
         stdin: `subprocess.PIPE`, or else nothing can be read.
         merged: what it writes to standard error is in its output.
@@ -113,7 +123,7 @@ class ForkedCommand:
     def __init__(
         self,
         words: Sequence[str],
-        module: str,
+        modules: Sequence[str],
         environment: Mapping[str, str],
         *,
         stdin: int = subprocess.DEVNULL,
@@ -128,8 +138,13 @@ class ForkedCommand:
         else:
             given = os.open(os.devnull, os.O_RDONLY)
         files = (given, out, out if merged else error, answers)
-        request = {"words": list(words), "module": module, "environment": dict(environment), "folder": str(Path.cwd())}
-        starter = _starter(environment)
+        request = {
+            "words": list(words),
+            "modules": list(modules),
+            "environment": dict(environment),
+            "folder": str(Path.cwd()),
+        }
+        starter = _starter({**environment, "PYTHONWARNINGS": words[1]} if words[0] == "-W" else environment)
         starter.start(request, files)
         for file in (given, out, error, answers):
             os.close(file)

@@ -1,9 +1,10 @@
 """A program: starts commands of this project as processes of their own, which are forks of it.
 
 Loading its modules takes most of the time of a short command. So they are loaded once here. What it is asked for comes
-by the socket that is its standard input: a JSON object with `words` (the script and its arguments), `module` (which
-the script is about to load), `environment` and `folder`, and with it the command's standard streams and a pipe, to
-which two lines are written: its process id, and its exit code when it has ended. With the end of the socket it ends.
+by the socket that is its standard input: a JSON object with `words` (the script and its arguments, or what Python gets
+to run a module), `modules` (which the script is about to load), `environment` and `folder`, and with it the command's
+standard streams and a pipe, to which two lines are written: its process id, and its exit code when it has ended. With
+the end of the socket it ends.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def listen(requests: socket.socket) -> dict[str, Any]:
         if not text:
             sys.exit()
         request: dict[str, Any] = json.loads(text)
-        importlib.import_module(request["module"])
+        for module in request["modules"]:
+            importlib.import_module(module)
         gc.freeze()
         if process := os.fork():
             os.write(files[3], f"{process}\n".encode())
@@ -77,13 +79,20 @@ def report_ends(running: dict[int, int]) -> None:
 
 
 def become(request: dict[str, Any]) -> None:
-    """Make this process what a new one would be."""
+    """Make this process what a new one would be, and run what it is about."""
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
     os.chdir(request["folder"])
-    sys.argv = request["words"]
-    sys.path.insert(0, str(Path(sys.argv[0]).parent))
+    words: list[str] = request["words"]
+    if words[0] == "-W":
+        sys.argv = words[3:]
+        sys.path.insert(0, request["folder"])
+        runpy.run_module(words[3], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = words
+        sys.path.insert(0, str(Path(words[0]).parent))
+        runpy.run_path(words[0], run_name="__main__")
 
 
 if __name__ == "__main__":
@@ -91,4 +100,3 @@ if __name__ == "__main__":
     with socket.socket(fileno=os.dup(0)) as asked:
         request = listen(asked)
     become(request)
-    runpy.run_path(sys.argv[0], run_name="__main__")
