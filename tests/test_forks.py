@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from shell.terminals import Terminal, environment
 from support.forks import ForkedCommand, script_of
 from support.processes import Process, command, run
 
@@ -69,6 +70,24 @@ def test_waiting_has_a_limit() -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         process.popen.wait(0)
     assert process.end(signal.SIGKILL) == -signal.SIGKILL
+
+
+def test_a_terminal_is_that_of_the_command_and_ends_it(tmp_path: Path) -> None:
+    with Terminal([], environment(tmp_path), columns=77, rows=22) as terminal:
+        terminal.ready()
+        seen = psutil.Process(terminal.child.process.pid)
+        assert os.getsid(seen.pid) == seen.pid != os.getsid(0)
+        assert seen.terminal() not in (None, psutil.Process().terminal())
+    assert terminal.child.exitstatus is not None
+    assert not psutil.pid_exists(seen.pid)
+
+
+def test_a_module_is_run_with_its_warnings_as_errors() -> None:
+    words = [sys.executable, "-W", "error", "-m", "qmf.broker", "--no-such-option"]
+    ours = run(words)
+    theirs = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert script_of(words) is not None
+    assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr)
 
 
 def test_other_programs_are_none_of_them() -> None:

@@ -6,14 +6,23 @@ import os
 import re
 import subprocess
 import sys
+import termios
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import pexpect
 import pyte
+from pexpect.fdpexpect import fdspawn
 from support import processes
+from support.forks import ForkedProcess, script_of
+from wcwidth import wcwidth
+
+if TYPE_CHECKING:
+    _Spawn = fdspawn[str]
+else:
+    _Spawn = fdspawn  # which has no such parameter when it runs
 
 WAIT_LIMIT = 30.0
 PROGRAM = [processes.command("qmf-shell")]
@@ -27,10 +36,55 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return env | folders | {"TERM": "xterm-256color", "PYTHONPATH": path} | more
 
 
-class _Screen(pyte.Screen):
-    """A screen that answers requests for the position of the cursor."""
+class _Child(_Spawn):
+    """A command of this project at a terminal: a fork of a process that has loaded its modules."""
 
-    child: pexpect.spawn[str] | None = None
+    def __init__(self, words: Sequence[str], env: dict[str, str], dimensions: tuple[int, int]) -> None:
+        script = script_of(words)
+        assert script is not None, words
+        ours, theirs = os.openpty()
+        termios.tcsetwinsize(ours, dimensions)
+        self.process = ForkedProcess(*script, env, (theirs, theirs, theirs), terminal=True)
+        super().__init__(ours, timeout=WAIT_LIMIT, encoding="utf-8")
+
+    def close(self) -> None:
+        """Close the terminal, and wait for the end of the command."""
+        if not self.closed:
+            super().close()
+        try:
+            self.exitstatus = self.process.wait(WAIT_LIMIT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+
+
+class _Screen(pyte.Screen):
+    """A screen that answers requests for the position of the cursor, and keeps the texts of its rows."""
+
+    child: _Child | None = None
+
+    def __init__(self, columns: int, rows: int) -> None:
+        super().__init__(columns, rows)
+        self._texts: list[str] = []
+
+    def texts(self) -> list[str]:
+        """The rows, without blanks at their ends: those that have changed are put together anew."""
+        if len(self._texts) != self.lines:
+            self._texts = [""] * self.lines
+            self.dirty.update(range(self.lines))
+        for row in self.dirty:
+            if row < self.lines:
+                self._texts[row] = "".join(self._cells(row)).rstrip()
+        self.dirty.clear()
+        return list(self._texts)
+
+    def _cells(self, row: int) -> Iterator[str]:
+        cells = self.buffer[row]
+        column = 0
+        while column < self.columns:
+            text = cells[column].data
+            yield text
+            column += 1 if text.isascii() else max(1, wcwidth(text[0]))
 
     def write_process_input(self, data: str) -> None:
         if self.child is not None:
@@ -51,22 +105,14 @@ class Terminal:
         self.screen = _Screen(columns, rows)
         self._stream = pyte.Stream(self.screen)
         self.raw = ""
-        self.child = pexpect.spawn(
-            program[0],
-            [*program[1:], *args],
-            env=env,
-            dimensions=(rows, columns),
-            timeout=WAIT_LIMIT,
-            encoding="utf-8",
-        )
-        self.child.delaybeforesend = None
+        self.child = _Child([*program, *args], env, (rows, columns))
         self.screen.child = self.child
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.child.close(force=True)
+        self.child.close()
 
     def read(self, seconds: float) -> None:
         """Read what the program writes within so many seconds."""
@@ -80,7 +126,7 @@ class Terminal:
     @property
     def lines(self) -> list[str]:
         """The lines of the screen, without blanks at their ends."""
-        return [line.rstrip() for line in self.screen.display]
+        return self.screen.texts()
 
     def until(self, check: Callable[[list[str]], bool]) -> list[str]:
         """Read until `check` is true for the lines of the screen."""
@@ -104,7 +150,7 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size."""
         self.screen.resize(rows, columns)
-        self.child.setwinsize(rows, columns)
+        termios.tcsetwinsize(self.child.child_fd, (rows, columns))
 
     def enter(self, line: str) -> None:
         """Type a line; at an empty prompt its echo comes before Return, so that `ready` means the prompt after it."""

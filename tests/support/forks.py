@@ -109,15 +109,15 @@ def _starter(environment: Mapping[str, str]) -> _Starter:
     return _STARTERS[key]
 
 
-class ForkedCommand:
+class ForkedProcess:
     """A command that runs, with what `subprocess.Popen` has of its attributes and methods.
 
     Args:
         words: as `script_of` returns them, with
         modules: that the script loads.
         environment: of the command.
-        stdin: `subprocess.PIPE`, or else nothing can be read.
-        merged: what it writes to standard error is in its output.
+        files: its standard streams; they are closed here.
+        terminal: they are a terminal, which becomes that of the command.
     """
 
     def __init__(
@@ -125,33 +125,23 @@ class ForkedCommand:
         words: Sequence[str],
         modules: Sequence[str],
         environment: Mapping[str, str],
+        files: tuple[int, int, int],
         *,
-        stdin: int = subprocess.DEVNULL,
-        merged: bool = False,
+        terminal: bool = False,
     ) -> None:
-        out_read, out = os.pipe()
-        error_read, error = os.pipe()
         answers_read, answers = os.pipe()
-        stdin_write = None
-        if stdin == subprocess.PIPE:
-            given, stdin_write = os.pipe()
-        else:
-            given = os.open(os.devnull, os.O_RDONLY)
-        files = (given, out, out if merged else error, answers)
         request = {
             "words": list(words),
             "modules": list(modules),
             "environment": dict(environment),
             "folder": str(Path.cwd()),
+            "terminal": terminal,
         }
         starter = _starter({**environment, "PYTHONWARNINGS": words[1]} if words[0] == "-W" else environment)
-        starter.start(request, files)
-        for file in (given, out, error, answers):
+        starter.start(request, (*files, answers))
+        for file in {*files, answers}:
             os.close(file)
         self.args = words
-        self.stdin: IO[str] | None = None if stdin_write is None else os.fdopen(stdin_write, "w", encoding="utf-8")
-        self.stdout: IO[str] = os.fdopen(out_read, encoding="utf-8")
-        self.stderr: IO[str] = os.fdopen(error_read, encoding="utf-8")
         self.returncode: int | None = None
         self._answers = os.fdopen(answers_read, "rb", buffering=0)
         self._lock = threading.Lock()
@@ -203,6 +193,41 @@ class ForkedCommand:
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
+
+
+class ForkedCommand(ForkedProcess):
+    """A command whose standard streams are read and written here.
+
+    Args:
+        words: as `script_of` returns them, with
+        modules: that the script loads.
+        environment: of the command.
+        stdin: `subprocess.PIPE`, or else nothing can be read.
+        merged: what it writes to standard error is in its output.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        modules: Sequence[str],
+        environment: Mapping[str, str],
+        *,
+        stdin: int = subprocess.DEVNULL,
+        merged: bool = False,
+    ) -> None:
+        out_read, out = os.pipe()
+        error_read, error = os.pipe()
+        if merged:
+            os.dup2(out, error)
+        stdin_write = None
+        if stdin == subprocess.PIPE:
+            given, stdin_write = os.pipe()
+        else:
+            given = os.open(os.devnull, os.O_RDONLY)
+        self.stdin: IO[str] | None = None if stdin_write is None else os.fdopen(stdin_write, "w", encoding="utf-8")
+        self.stdout: IO[str] = os.fdopen(out_read, encoding="utf-8")
+        self.stderr: IO[str] = os.fdopen(error_read, encoding="utf-8")
+        super().__init__(words, modules, environment, (given, out, error))
 
     def communicate(self, text: str | None, timeout: float) -> tuple[str, str]:
         """Write its input, and read its output until it has ended; what it wrote to both streams."""

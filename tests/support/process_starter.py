@@ -2,15 +2,17 @@
 
 Loading its modules takes most of the time of a short command. So they are loaded once here. What it is asked for comes
 by the socket that is its standard input: a JSON object with `words` (the script and its arguments, or what Python gets
-to run a module), `modules` (which the script is about to load), `environment` and `folder`, and with it the command's
-standard streams and a pipe, to which two lines are written: its process id, and its exit code when it has ended. With
-the end of the socket it ends.
+to run a module), `modules` (which the script is about to load), `environment`, `folder` and `terminal` (whether the
+standard streams are one), and with it the command's standard streams and a pipe, to which two lines are written: its
+process id, and its exit code when it has ended. With the end of the socket it ends.
 """
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib
+import io
 import json
 import os
 import runpy
@@ -18,6 +20,7 @@ import selectors
 import signal
 import socket
 import sys
+import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -84,6 +87,11 @@ def become(request: dict[str, Any]) -> None:
     os.environ.update(request["environment"])
     time.tzset()
     os.chdir(request["folder"])
+    if request["terminal"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)
     words: list[str] = request["words"]
     if words[0] == "-W":
         sys.argv = words[3:]
