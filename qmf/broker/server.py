@@ -221,7 +221,7 @@ class Broker(AsyncClosable):
             clock=loop.time,
             call_later=loop.call_later,
         )
-        registry.timestamps = options.timestamps
+        self._registry.timestamps = options.timestamps
         persistence = None if options.data_dir is None else self._open_data_dir(options.data_dir, registry)
         started.callback(registry.close)
         started.callback(self._logins.close)
