@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import attrs
 
@@ -22,6 +23,8 @@ from qmf.web.pages.live.series import SeriesStore
 BATCH = 500
 #: Seconds for which objects are followed when nobody looks at them any more.
 KEPT = 60.0
+#: Seconds that following waits at most for what is asked before.
+LATEST_START = 5.0
 
 
 @attrs.frozen
@@ -76,6 +79,7 @@ class LiveObjects:
         """Another number whenever an object changed, came or went."""
         self.membership = 0
         """Another number whenever an object came or went."""
+        self._earlier: asyncio.Task[Any] | None = None
         self._stale: set[ObjectId] = set()
         self.gone: dict[ObjectId, RemoteObject] = {}
         """Of one followed object: its last state, when it was deleted or its agent is gone."""
@@ -146,9 +150,16 @@ class LiveObjects:
         obj = self._objects.get(object_id)
         return None if obj is None or (found is None and _number(obj.data.values, name) is None) else 0.0
 
+    def begin_after(self, earlier: asyncio.Task[Any] | None) -> None:
+        """Begin to follow when something else has been answered, to which agents would come later otherwise; but not
+        much later. Only before `run` has begun."""
+        self._earlier = earlier
+
     async def run(self) -> None:
         """Follow; ends when it is cancelled, or with the client."""
         try:
+            if self._earlier is not None:
+                await asyncio.wait([self._earlier], timeout=LATEST_START)
             taken = 0
             async for change in self._follow:
                 if change.kind is ChangeKind.LOST and not self._connected():

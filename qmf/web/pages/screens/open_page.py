@@ -111,8 +111,10 @@ class OpenPage:
             await self.until(lambda: bool(self.site.catalogue.versions(*name)))
             first = FirstPages(self.site, OwnObjects(self.site.connection_object).is_own)
             await first.get(url)
-        table = self.tables.of(*name, self.follow_class(*name))
+        objects = self.follow_class(*name)
+        table = self.tables.of(*name, objects)
         if first is not None:
+            objects.begin_after(first.task)
             table.take_first(first)
         return table
 

@@ -57,6 +57,11 @@ class FirstPages:
         self._url: ObjectsUrl | None = None
         self._task: asyncio.Task[FirstRows] | None = None
 
+    @property
+    def task(self) -> asyncio.Task[FirstRows] | None:
+        """What asks; None before the first question."""
+        return self._task
+
     async def get(self, url: ObjectsUrl) -> FirstRows:
         """The objects of a page; none while agents have not answered: only the first call waits a short time."""
         if self._task is None or self._url != url:

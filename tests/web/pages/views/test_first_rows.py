@@ -116,12 +116,20 @@ async def test_a_page_does_not_wait_long_and_shows_them_when_they_come(monkeypat
         first = FirstPages(opened.site, lambda _: False)
         assert (await first.get(URL)).objects == ()
         assert (await first.get(URL)).objects == ()
+        # All objects are followed behind that, since agents would have all of them to send before.
+        followed, _ = opened.site.follow_class(PACKAGE, "shelf")
+        followed.begin_after(first.task)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert followed.source_of("example.org:store:1") == ""
         answer.set()
 
         async def get() -> FirstRows:
             return await first.get(URL)
 
         assert names((await awaited(get, lambda found: found.objects)).objects) == ["a/0", "a/1", "a/2"]
+        await until(lambda: followed.complete)
+        assert followed.source_of("example.org:store:1") == "subscription"
         first.close()
 
 
