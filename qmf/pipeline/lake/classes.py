@@ -38,20 +38,17 @@ def versions_of(
     return found
 
 
-def choose_classes(
-    known: Sequence[ClassVersion], names: Iterable[str] = (), *, events: bool = False
-) -> list[list[ClassVersion]]:
-    """The versions of each class that is wanted.
+def choose_classes(known: Sequence[ClassVersion], names: Iterable[str] = ()) -> list[list[ClassVersion]]:
+    """The versions of each class of objects that is wanted.
 
     Args:
         known: those of the lake, see `DeltaLake.class_versions`.
         names: of classes, with or without ``package:``; none for all.
-        events: classes of events instead of those of objects.
 
     Raises:
         LakeError: as of `versions_of`.
     """
-    own = [version for version in known if version.event is events]
+    own = [version for version in known if not version.event]
     wanted: Sequence[tuple[str | None, str]] = [
         (package or None, name) for package, _, name in (text.rpartition(":") for text in names)
     ] or sorted({(version.package, version.name) for version in own})
