@@ -355,7 +355,7 @@ def test_all_jobs_do_the_same_on_clusters(shop: Shop, tmp_path: Path, streams: s
                 lambda: program.poll() is not None or any(written.rglob("*.parquet")), "a file of a task", WAIT_LIMIT
             )
             kill(worker)
-            output, errors = program.communicate(timeout=WAIT_LIMIT)
+            output, errors = program.communicate(timeout=2 * WAIT_LIMIT)
     assert program.returncode == 0, errors
     found = {item["out"]: item for item in map(json.loads, output.splitlines())}
     # What the executors of a local cluster logged.
