@@ -195,6 +195,7 @@ def object_rows(url: str, session: ShellSession, count: int) -> dict[str, Callab
         "list": f"list {_CLASS}",
         "list --json": f"list {_CLASS} --json",
         "top": f"top -c 1 {_CLASS} by msgTotalEnqueues",
+        "top -t": f"top -c 1 -t {_CLASS} by msgTotalEnqueues",
         "find": f"find queue-{count - 1}",
     }
     asked: dict[str, Callable[[], Answer]] = {
