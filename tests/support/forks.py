@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib.util
 import json
 import os
 import select
@@ -22,8 +23,9 @@ from pathlib import Path
 from typing import IO
 
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-_CLIENT = ("qmf.bus.client.network_connection", "uvloop")
-_BROKER = ("qmf.broker.daemon.cli", "qmf.broker.management.agent", "uvloop")
+_LOOP = ("uvloop",) if importlib.util.find_spec("uvloop") else ()
+_CLIENT = ("qmf.bus.client.network_connection", *_LOOP)
+_BROKER = ("qmf.broker.daemon.cli", "qmf.broker.management.agent", *_LOOP)
 _SHELL = ("qmf_shell.commands.catalogue", "qmf_shell.modes.screen", "qmf_shell.session.opening", *_CLIENT)
 #: What scripts load, by their names: when they are loaded, and when they do what most tests want of them.
 _MODULES: dict[str, tuple[str, ...]] = {
