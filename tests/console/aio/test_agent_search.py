@@ -302,6 +302,15 @@ async def test_classes_and_followed_objects_say_that_agents_are_being_found(
     await until(lambda: len(follow) == 5)
     assert isinstance(follow.failures["*"], StillFindingAgents)
     assert [follow.answered] == [False]
+    known = client.follow("widget", package=PACKAGE, agent=crowd.names[0])
+    async with known:
+        assert known.answered, "one agent is followed, which is known"
+        assert known.failures == {}
+    unknown = client.follow("widget", package=PACKAGE, agent=crowd.names[-1])
+    beginning = asyncio.ensure_future(unknown.__aenter__())
+    await asyncio.sleep(0)
+    assert isinstance(unknown.failures["*"], StillFindingAgents)
+    assert [unknown.answered] == [False], "an agent that is being found has not answered"
     one = await client.objects("widget", package=PACKAGE, agent=crowd.names[0])
     assert one.failures == {}, "one agent was asked, which is known"
     waiting = asyncio.ensure_future(client.objects("widget", package=PACKAGE, agent=crowd.names[-1]))
@@ -313,10 +322,14 @@ async def test_classes_and_followed_objects_say_that_agents_are_being_found(
     assert follow.answered
     assert follow.failures == {}
     assert len(follow) == count
+    await beginning
+    assert unknown.answered
+    assert len(unknown) == 1
     assert len(await waiting) == 1, "an agent that is being found is waited for"
     with pytest.raises(LookupError, match=r"no class 'org\.example\.none:none'"):
         await schema
     assert [item.count for item in heard] == [count + 1]
+    await unknown.close()
     await follow.close()
     await client.close()
 

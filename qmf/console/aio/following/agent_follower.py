@@ -259,6 +259,7 @@ class AgentFollower:
         self._drop_comparison()
         self._advance(FollowEvent.SUBSCRIBE)
         self._fault = None
+        self._wake.clear()  # what outdated the subscription before, as its first publication may at once
         self._next_number = 1
         self._snapshot = []
         request = SubscribeRequest(

@@ -60,12 +60,14 @@ class Follower:
 
     @property
     def unfinished(self) -> QmfError | None:
-        """Says that more agents are being found, unless one agent is followed; None when all are known."""
-        return self._services.tracker.unfinished if self._spec.query.only_agent is None else None
+        """Says that more agents are being found; None when all are known, or the only one that is followed is."""
+        known = self._spec.query.only_agent is not None and self.agents
+        return None if known else self._services.tracker.unfinished
 
     async def first_attempts(self) -> None:
         """Wait until the agents are found and each has answered or failed, which takes as long as its requests may."""
-        await self._services.tracker.wait_for_search()
+        if self.unfinished is not None:
+            await self._services.tracker.wait_for_search()
         await asyncio.gather(*(follower.tried.wait() for follower in list(self.agents.values())))
 
     async def close(self) -> None:

@@ -197,10 +197,13 @@ def _head(visit: OpenPage, objects: LiveObjects, object_id: ObjectId, obj: Objec
 
 def _absence(visit: OpenPage, objects: LiveObjects, object_id: ObjectId) -> str:
     """The beginning of the page where the object is not known: why."""
-    reason = "There is no such object" if objects.complete else "The object is being fetched"
     failures = "; ".join(clean(f"{at}: {error}") for at, error in objects.failures.items())
-    if visit.site.agents.get(object_id.agent_name or "") is None:
+    if not objects.complete:
+        reason = "The object is being fetched"
+    elif visit.site.agents.get(object_id.agent_name or "") is None:
         reason = "Its agent is not there"
+    else:
+        reason = "It could not be fetched" if failures else "There is no such object"
     if not visit.site.connection.connected:
         reason, failures = "It cannot be asked for while there is no broker", ""
     agent = _agent_link(object_id.agent_name or "")

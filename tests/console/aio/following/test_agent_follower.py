@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import attrs
 import pytest
@@ -14,6 +15,7 @@ from support.waiting import until
 from qmf.console.aio import FollowMode, Missed, RemoteObject
 from qmf.console.aio.following import agent_follower
 from qmf.console.aio.following.followed_objects import AgentObjects
+from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSubscriptions
 from qmf.protocol import (
     ExceptionResponse,
     ObjectId,
@@ -61,6 +63,29 @@ async def test_a_missing_publication_is_reported_and_replaced(make_agent: MakeAg
         assert await read_kinds(widgets, 3) == [(DELETED, "a"), (CHANGED, "b"), (ADDED, "c")]
         assert [(item.count, item.agent.name) for item in heard.of(Missed)] == [(2, agent.info.name)]
         await until(lambda: len(agent.subscribers) == 1)
+
+
+async def test_a_class_that_the_first_publication_names_delays_nothing(
+    make_agent: MakeAgent, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes before the coroutine that subscribes goes on: the schema is fetched, and the subscription replaced."""
+    begin = ObjectSubscriptions.start
+
+    async def begin_slowly(*arguments: Any, **options: Any) -> ObjectSubscription:
+        subscription = await begin(*arguments, **options)
+        for _ in range(50 if len(asked(agent, SubscribeRequest)) == 1 else 0):
+            await asyncio.sleep(0)
+        return subscription
+
+    monkeypatch.setattr(ObjectSubscriptions, "start", begin_slowly)
+    monkeypatch.setattr(agent_follower, "FIRST_RETRY", 3600)
+    agent = await make_agent(subscriptions=True)
+    agent.objects = [widget("a")]
+    client, _ = await make_client()
+    async with client.follow(object_id=ObjectId("a", agent.info.name)) as widgets:
+        assert widgets.failures == {}
+        assert [obj["name"] for obj in widgets] == ["a"]
+        assert len(asked(agent, SubscribeRequest)) == 2
 
 
 async def test_a_snapshot_in_parts_is_one(make_agent: MakeAgent, make_client: MakeClient) -> None:
