@@ -78,12 +78,12 @@ def run(context: Context, args: BoundArguments) -> Result:
             for name in names
         ]
 
-    order = order_of_agents([(field, True)])
+    order, shape = order_of_agents([(field, True)]), _Shape(context, field, by_rate)
     if most and order is not None and not by_rate:
-        asked = ObjectLimit(most, order)
-        frames: Frames = _Highest(context, names, asked, _Shape(context, field)).frame
+        frames: Frames = _Highest(context, names, ObjectLimit(most, order), shape).frame
     else:
-        frames = frames_made_first(lambda: _Top(pages(asks=True), most, _Shape(context, field, by_rate)).frame)
+        once = count_option(TOP, args, "count", 0) == 1
+        frames = frames_made_first(lambda: _Top(pages(asks=True), most, shape, once=once).frame)
     view = live_view(context, TOP, args, frames)
     if len(names) > 1:
         return frames_of(context, args, "top", view)
@@ -174,11 +174,19 @@ class _Highest:
 
 @attrs.frozen
 class _Top:
-    """Frames by growth, or of all objects."""
+    """Frames by growth, or of all objects.
+
+    Attributes:
+        pages: of the classes.
+        most: objects that are shown; 0 for all.
+        shape: of a frame.
+        once: there is one frame, so that nothing is followed.
+    """
 
     pages: Sequence[ObjectsPage]
     most: int
     shape: _Shape
+    once: bool
 
     def frame(self) -> Table:
         """The objects with their current values, in order. Before growth is known, values are compared."""
@@ -191,9 +199,18 @@ class _Top:
             valued = [(_total(item, self.shape.field), item) for _, item in valued]
         valued = sort_by(valued, lambda pair: pair[0], descending=True)
         known = sum(max(len(page.model), page.expected) for page in self.pages)
-        note = "; ".join(page.progress for page in self.pages if not page.complete)
         top = valued[: self.most] if self.most else valued
-        return self.shape.table(top, plural(known, "object"), rated=rated, note=note)
+        table = self.shape.table(top, plural(known, "object"), rated=rated, note="" if self.once else self._progress())
+        self._follow_others()
+        return table
+
+    def _progress(self) -> str:
+        return "; ".join(page.progress for page in self.pages if not page.complete)
+
+    def _follow_others(self) -> None:
+        if not self.once:
+            for page in self.pages:
+                page.follow_others()
 
     def _value(self, row: ObjectRow, now: float) -> object:
         return row.rate(self.shape.field, now) if self.shape.by_rate else _total(row.item, self.shape.field)

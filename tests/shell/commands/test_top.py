@@ -55,6 +55,12 @@ def test_the_first_frame_by_growth_has_the_highest_values(context: Context, many
     assert (many.limits, len(many.feeds)) == ([8], 1)
 
 
+def test_one_frame_follows_nothing(context: Context, many: FakeBackend) -> None:
+    frame = table(view_of(context, "top -c 1 filesystem by bytesRead").frame())
+    assert (frame.title, frame.note) == ("Top of 30 objects by bytesRead, as its growth is not known yet", None)
+    assert (many.limits, many.feeds) == ([8], [])
+
+
 def test_growth_is_compared_when_it_is_known(
     context: Context, many: FakeBackend, clock: Callable[[float], None]
 ) -> None:

@@ -125,7 +125,7 @@ class ObjectsPage(Page):
         self._schemas = known_schemas(context, spec.keys)
         self.now = time.monotonic()
         self._update = 0
-        self._again = False
+        self._again = self._others_missing = False
         self.complete = True
         self.expected = 0
         #: Those of the first rows that were not received again since, while objects are missing.
@@ -146,6 +146,7 @@ class ObjectsPage(Page):
         if again and self._feed is not None:
             self._feed.close()
             self._feed = None
+        self.follow_others()
         if self._feed is not None:
             complete = self._feed.complete
             changes = self._feed.take()
@@ -171,9 +172,17 @@ class ObjectsPage(Page):
             first = self.context.first_objects(spec.name, self._first, ObjectFilter(predicate=spec.predicate))
             found, complete = first.objects, first.others == 0
             self.expected = len(found) + (first.others or 0)
-            if not complete:
-                self._feed = self._follow(often=False)
+            self._others_missing = not complete
         return _News(time.monotonic(), self._select_passing(ObjectChanges(found)), whole=True, complete=complete)
+
+    def follow_others(self) -> None:
+        """Follow all objects, if only the first ones were asked for: to be called when these are put together.
+
+        What arrives then needs the interpreter, too.
+        """
+        if self._others_missing:
+            self._others_missing = False
+            self._feed = self._follow(often=False)
 
     def _follow(self, *, often: bool) -> ObjectFeed:
         """Begin to follow the objects; `often` as in `ASKED_OFTEN`."""
