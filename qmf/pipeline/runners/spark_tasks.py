@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import write_rows
@@ -22,8 +23,10 @@ from qmf.pipeline.runners.runner import Map, Mapped, Reduce, conformed_batches
 #: DuckDB's threads in an executor, which gives each of its tasks a processor.
 _THREADS = 1
 
-#: The column with what tasks are, or what they found.
-DATA = "data"
+#: The column with what tasks are, or what they found; and that with the number of the share of rows.
+DATA, SHARE = "data", "share"
+
+_DIVIDED = "qmf_divided"
 
 Work = Callable[[Iterator[Any]], Iterator[Any]]
 """Makes batches of batches; what belongs together is in one partition."""
@@ -111,6 +114,30 @@ def deserialize(schema: Any, found: Iterable[bytes]) -> Iterator[Any]:
     """The batches of `serialize`."""
     pa = import_pyarrow()
     return (pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in found)
+
+
+def divided_batches(schema: Any, key: Sequence[str], shares: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """Batches as bytes, divided by the hash of some columns, to be shuffled: rows of the number of a share, and `DATA`.
+
+    Java has nothing to do for the rows in them. Processes on the same version of DuckDB have the same hashes.
+    """
+    pa = import_pyarrow()
+    from pyarrow import compute
+
+    columns = ", ".join(quote_name(name) for name in key)
+    with closing(task_connection()) as own:
+        for batch in conformed_batches(batches, schema):
+            own.register(_DIVIDED, pa.Table.from_batches([batch]))
+            query = f"select (hash({columns}) % {shares})::integer as share from {_DIVIDED}"
+            found = own.sql(query).to_arrow_table()["share"].combine_chunks()
+            numbers = compute.unique(found)
+            data = [batch.filter(compute.equal(found, number)).serialize().to_pybytes() for number in numbers]
+            yield pa.RecordBatch.from_arrays([numbers, pa.array(data, pa.binary())], [SHARE, DATA])
+
+
+def joined_batches(schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    """The batches that `divided_batches` has made bytes of."""
+    return deserialize(schema, (data.as_py() for batch in batches for data in batch.column(DATA)))
 
 
 def apply_works(works: Sequence[Work], batches: Iterator[Any]) -> Iterator[Any]:
