@@ -27,60 +27,48 @@ class BrokerAudit(BrokerObserver):
         self._repeated = 0
 
     def on_connected(self, client: ClientSession) -> None:
-        """See `BrokerObserver`."""
         if client.info.domain:  # another broker, to which this one has connected
             self._write(client.info, "peer up", object=client.info.domain)
         else:
             self._write(client.info, "login", container=client.info.container)
 
     def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
-        """See `BrokerObserver`."""
         self._refuse(info.user, info.address, "login", reason)
 
     def on_disconnected(self, client: ClientSession) -> None:
-        """See `BrokerObserver`."""
         if client.info.domain:
             self._write(client.info, "peer down", object=client.info.domain)
         else:
             self._write(client.info, "disconnect")
 
     def on_connection_revoked(self, client: ClientSession, reason: str) -> None:
-        """See `BrokerObserver`."""
         self._write(client.info, "connection", "revoked", reason=reason)
 
     def on_link_revoked(self, client: ClientSession, link: str, reason: str) -> None:
-        """See `BrokerObserver`."""
         self._write(client.info, "link", "revoked", object=link, reason=reason)
 
     def on_called(self, info: ClientInfo, method: str, name: str, reason: str) -> None:
-        """See `BrokerObserver`."""
         if reason:
             self._refuse(info.user, info.address, "call", reason, method=method, object=name)
         else:
             self._write(info, "call", method=method, object=name)
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         self._change(client, "create exchange", exchange.name)
 
     def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         self._change(client, "delete exchange", exchange.name)
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         self._change(client, "create queue", queue.name)
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         self._change(client, "delete queue", queue.name)
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         self._change(client, "bind", exchange.name, queue=queue.name, key=spec.key)
 
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         self._change(client, "unbind", exchange.name, queue=queue.name, key=spec.key)
 
     def on_refused(self, error: OperationRefused) -> None:

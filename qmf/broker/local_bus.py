@@ -92,7 +92,6 @@ class LocalSubscription(Subscription):
         grant.begin(self)
 
     def ready(self) -> bool:
-        """See `Consumer`."""
         return len(self._arrived) + len(self._unsettled) < self._window
 
     def deliver(self, entry: Entry) -> None:
@@ -105,17 +104,14 @@ class LocalSubscription(Subscription):
             self._loop.call_soon(self._run)
 
     def room(self) -> int:
-        """See `Consumer`."""
         return self._window - len(self._arrived) - len(self._unsettled)
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
-        """See `Consumer`."""
         for entry in entries:
             self.deliver(entry)
         return len(entries)
 
     async def close(self) -> None:
-        """See `Subscription`."""
         self._bus.unsubscribe(self)
 
     def stop(self) -> None:
@@ -176,22 +172,18 @@ class LocalBus(Bus):
 
     @property
     def url(self) -> str:
-        """See `Bus`."""
         return f"local://{self._name}"
 
     @property
     def connected(self) -> bool:
-        """See `Bus`."""
         return self._state is ConnectionState.CONNECTED
 
     async def open(self, timeout: float = 10.0) -> None:  # noqa: ARG002  # nothing takes time here
-        """See `Bus`."""
         self._state = TRANSITIONS.next(self._state, ConnectionTrigger.CONNECT)
         self._state = TRANSITIONS.next(self._state, ConnectionTrigger.CONNECTED)
         self._watchers.notify(Connected(again=False, broker=self._name))
 
     async def close(self) -> None:
-        """See `Bus`."""
         if self._state is not ConnectionState.CLOSED:
             self._state = TRANSITIONS.next(self._state, ConnectionTrigger.CLOSE)
             for subscription in list(self._subscriptions):
@@ -200,7 +192,6 @@ class LocalBus(Bus):
     async def subscribe(
         self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200
     ) -> LocalSubscription:
-        """See `Bus`."""
         self._require_connection()
         exchange = self._registry.exchange(binding.exchange)
         if not isinstance(exchange, Exchange):
@@ -235,13 +226,11 @@ class LocalBus(Bus):
             log.warning("a message of %s was refused: %s", self._name, refused)
 
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
-        """See `Bus`."""
         self._require_connection()
         asyncio.get_running_loop().call_soon(on_outcome, self._publish(data))
         return True
 
     def watch(self, watcher: BusWatcher) -> Callable[[], None]:
-        """See `Bus`."""
         return self._watchers.add(watcher)
 
     def admits(self, message: Message) -> bool:

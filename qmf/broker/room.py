@@ -49,11 +49,9 @@ class _Departures(DepthObserver):
         self.noticed = asyncio.Event()
 
     def is_quiet(self, count: int, size: int) -> bool:  # noqa: ARG002
-        """See `DepthObserver`."""
         return False
 
     def on_dequeued(self, entry: Entry) -> None:  # noqa: ARG002
-        """See `EntryObserver`."""
         self.noticed.set()
 
 

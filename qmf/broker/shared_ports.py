@@ -105,16 +105,13 @@ class FirstByte(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio."""
         self._transport = cast("asyncio.Transport", transport)
         self._timer = asyncio.get_running_loop().call_later(self._open_timeout, self._transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio."""
         self._choose(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
         if exc is not None:
             log.debug("lost a connection that had sent nothing: %s", exc)
         self._stop_timer()

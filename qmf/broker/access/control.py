@@ -68,7 +68,7 @@ class AccessWatcher:
 
 
 class FileAccessControl(BrokerObserver):
-    """Decides by a file, which can be read again.
+    """Decides by a file, which can be read again; the `AccessState` of its policy.
 
     Attributes:
         file: with the rules.
@@ -151,7 +151,6 @@ class FileAccessControl(BrokerObserver):
     # Quotas
 
     def excess(self, lookup: Lookup) -> str:
-        """See `AccessState`."""
         kind = (lookup.action, lookup.object_type)
         if kind == ("create", "connection"):
             limit = self._limit("connections", self.connections_per_user, lookup)
@@ -178,7 +177,6 @@ class FileAccessControl(BrokerObserver):
     # Reports
 
     def report(self, lookup: Lookup, decision: Decision) -> None:
-        """See `AccessState`."""
         if (lookup.action, lookup.object_type) == ("create", "connection"):
             if not decision.allows:
                 log.error("connection of %s from %s refused: %s", lookup.user, _host(lookup), decision)
@@ -210,23 +208,19 @@ class FileAccessControl(BrokerObserver):
     # Observer
 
     def on_connected(self, client: ClientSession) -> None:
-        """See `BrokerObserver`."""
         if not client.info.domain:
             self._connections[self._user(client)] += 1
 
     def on_disconnected(self, client: ClientSession) -> None:
-        """See `BrokerObserver`."""
         if not client.info.domain:
             _decrement(self._connections, self._user(client))
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         if client is not None and client.info.protocol != LOCAL:
             user = self._owners[queue] = self._user(client)
             self._queues[user] += 1
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         if (user := self._owners.pop(queue, None)) is not None:
             _decrement(self._queues, user)
 

@@ -55,7 +55,6 @@ class AclPolicy:
         self.has_key_rules = rules.has_publish_rules or record is not None
 
     def key_check(self, principal: Principal, exchange: str) -> KeyCheck | None:
-        """See `Policy`."""
         if self._record is not None:
             return None
         if principal.protocol in ("", LOCAL):
@@ -64,7 +63,6 @@ class AclPolicy:
         return KeyCheck(rules.allows, rules.beginnings, rules.known)
 
     def refusal(self, principal: Principal, operation: Operation) -> str:
-        """See `Policy`."""
         if principal.protocol in ("", LOCAL) or operation.object_type in _WITHOUT_WORD:
             return ""
         refusal = self._decide(principal, operation)

@@ -92,7 +92,6 @@ class _SysLogHandler(SysLogHandler):
     """Knows our levels as well."""
 
     def mapPriority(self, levelName: str) -> str:
-        """See `SysLogHandler`."""
         return {"Level 25": "notice", "Level 5": "debug"}.get(levelName) or super().mapPriority(levelName)
 
 

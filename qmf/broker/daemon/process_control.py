@@ -28,24 +28,19 @@ class DaemonControl:
 
     @property
     def log_rules(self) -> str:
-        """See `ProcessControl`."""
         return str(self._writer.rules)
 
     def set_log_rules(self, text: str) -> None:
-        """See `ProcessControl`."""
         self._writer.rules = LogRules.parse_text(text)
         log.log(NOTICE, "log rules are now %s", text)
 
     @property
     def precise_times(self) -> bool:
-        """See `ProcessControl`."""
         return self._writer.precise
 
     def set_precise_times(self, precise: bool) -> None:
-        """See `ProcessControl`."""
         self._writer.precise = precise
 
     def shut_down(self) -> None:
-        """See `ProcessControl`."""
         log.log(NOTICE, "a console ends the broker")
         asyncio.get_running_loop().call_later(ANSWER_TIME, self.on_shutdown)

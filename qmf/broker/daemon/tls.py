@@ -115,7 +115,6 @@ class _Handshake(ssl.SSLObject):
     outgoing: ssl.MemoryBIO | None = None
 
     def do_handshake(self) -> None:
-        """See `ssl.SSLObject`."""
         try:
             super().do_handshake()
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -143,7 +142,6 @@ class _Context(ssl.SSLContext):
     sslobject_class = _Handshake
 
     def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **kwargs: Any) -> ssl.SSLObject:
-        """See `ssl.SSLContext`."""
         found = super().wrap_bio(incoming, outgoing, *args, **kwargs)
         assert isinstance(found, _Handshake)
         found.outgoing = outgoing

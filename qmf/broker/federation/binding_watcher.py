@@ -25,15 +25,12 @@ class BindingWatcher(BrokerObserver):
         self._bridges.get(bridge.bridge.src, set()).discard(bridge)
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         self._notify(exchange.name)
 
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         self._notify(exchange.name)
 
     def on_origins_changed(self, exchange: Exchange) -> None:
-        """See `BrokerObserver`."""
         self._notify(exchange.name)
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002

@@ -49,7 +49,6 @@ class BoundBridge(PullBridge):
 
     @property
     def reason(self) -> str:
-        """See `PeerBridge`."""
         if not self._refused or self.status.reason:
             return self.status.reason
         named = "; ".join(f"{key!r}: {text}" for (key, _), text in list(self._refused.items())[:_NAMED])
@@ -67,7 +66,6 @@ class BoundBridge(PullBridge):
         return found
 
     def check(self) -> None:
-        """See `BrokerLink`."""
         super().check()
         if self.bridge.dynamic:
             exchange = self.exchange()
@@ -75,15 +73,12 @@ class BoundBridge(PullBridge):
                 self.nodes = (*self.nodes, exchange)
 
     def on_bindings_changed(self) -> None:
-        """See `PullBridge`."""
         self._changed.set()
 
     def source_terminus(self, product: str) -> Terminus:  # noqa: ARG002  # its agent has made the queue
-        """See `IncomingBrokerLink`."""
         return Terminus(self.queue_name)
 
     async def attach_links(self, network: NetworkConnection) -> None:
-        """See `PeerConnector`."""
         self._url, self._network = network.url, network
         agent = self._agent = PeerAgent(network)
         await agent.open()
@@ -96,17 +91,14 @@ class BoundBridge(PullBridge):
         self._following = self._loop.create_task(self._follow(agent))
 
     def lose(self, failure: NetworkFailure) -> None:
-        """See `ConnectionOwner`."""
         self._stop_following()
         super().lose(failure)
 
     def remove(self) -> None:
-        """See `BrokerLink`."""
         self._stop_following()
         super().remove()
 
     async def close(self) -> None:
-        """See `PeerConnector`."""
         self._stop_following()
         await super().close()
 

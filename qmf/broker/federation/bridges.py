@@ -36,7 +36,6 @@ class BridgeLink(BrokerLink):
 
     @property
     def ends(self) -> RouteEnds:
-        """See `PeerRoute`."""
         return attrs.evolve(super().ends, link=self.link.name, dynamic=self.bridge.dynamic)
 
 

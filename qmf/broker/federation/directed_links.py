@@ -44,7 +44,6 @@ class DirectedLinks(PeerConnectors[BrokerLink]):
         domains.watchers.append(self._user_of)
 
     def add(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
-        """See `Forwarders`."""
         self._refuse_taken(name)
         link = self._make(read_link(self._direction, name, properties, principal, strict=strict))
         if link.durable and not link.domain.durable:
@@ -53,7 +52,6 @@ class DirectedLinks(PeerConnectors[BrokerLink]):
         self._keep(link)
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
-        """See `Forwarders`."""
         link = self._make(read_link(self._direction, name, *split_link_fields(fields)))
         check_restored(link)
         self._keep(link)

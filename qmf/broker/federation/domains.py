@@ -23,13 +23,11 @@ class BrokerDomains(Forwarders[Domain]):
         self.watchers: list[Callable[[Domain], str]] = []
 
     def add(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:  # noqa: ARG002
-        """See `Forwarders`."""
         if self.has(name):
             raise ForwardingError(f"A domain named {name} already exists")
         self._keep(read_domain(name, properties, strict=strict))
 
     def remove(self, name: str) -> None:
-        """See `Forwarders`."""
         domain = self.find(name)
         for user_of in self.watchers:
             if user := user_of(domain):
@@ -37,7 +35,6 @@ class BrokerDomains(Forwarders[Domain]):
         self._take(name)
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
-        """See `Forwarders`."""
         self._keep(read_domain(name, fields))
 
     def _report_declared(self, item: Domain) -> None:

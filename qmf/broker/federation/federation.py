@@ -55,18 +55,15 @@ class BrokerFederation:
 
     @property
     def types(self) -> Mapping[str, Forwarders[Any]]:
-        """See `Federation`."""
         links = {direction.value: links for direction, links in self._links.items()}
         return {"domain": self.domains, **links, "link": self.route_links, "bridge": self.bridges}
 
     @property
     def links(self) -> Collection[BrokerLink]:
-        """See `Federation`."""
         return [link for links in self._links.values() for link in links]
 
     @property
     def routes(self) -> Collection[BrokerLink]:
-        """See `Federation`."""
         return (*self.links, *self.bridges)
 
     def start(self) -> None:

@@ -203,13 +203,11 @@ class PullingLink(RememberingIncomingLink):
             self._on_all_settled = None
 
     def _on_all_stored(self, events: Sequence[Delivery], refused: Mapping[int, str], error: NotStored | None) -> None:
-        """See `IncomingLink`."""
         super()._on_all_stored(events, refused, error)
         self._storing -= len(events) - len(refused)
         self._see_whether_settled()
 
     def on_published(self, events: Sequence[Delivery]) -> None:
-        """See `IncomingLink`."""
         self._storing += len(events)
         if self._repeated is None:
             super().on_published(events)
@@ -217,7 +215,6 @@ class PullingLink(RememberingIncomingLink):
             self._repeated.begin({event.delivery_tag: (self, event) for event in events})
 
     def _settle(self, event: Delivery, refusal: Refusal | None = None, transaction: bytes | None = None) -> None:
-        """See `IncomingLink`."""
         if self._repeated is not None:
             self._repeated.end(event.delivery_tag, accepted=refusal is None)
         super()._settle(event, refusal, transaction)
@@ -245,11 +242,9 @@ class IncomingBrokerLink(BrokerLink):
         self._unasked: NetworkConnection | None = None
 
     def check(self) -> None:
-        """See `BrokerLink`."""
         self._open_target()
 
     def remove(self) -> None:
-        """See `BrokerLink`."""
         super().remove()
         memories = self._operations.registry.memories
         for name in memories.names(self._memory_name("")):
@@ -323,7 +318,6 @@ class IncomingBrokerLink(BrokerLink):
         return (subscription,) if definition.peer_type == "topic" else (definition.source, subscription)
 
     async def attach_links(self, network: NetworkConnection) -> None:
-        """See `PeerConnector`."""
         if LINK_RESUMPTION not in network.peer.capabilities:  # what comes again is known when it is stored
             stored = asyncio.Event()
             self._memory(network).when_stored(stored.set)
@@ -331,7 +325,6 @@ class IncomingBrokerLink(BrokerLink):
         await super().attach_links(network)
 
     def lose(self, failure: NetworkFailure) -> None:
-        """See `ConnectionOwner`."""
         agent, self._agent = self._agent, None
         if agent is not None:
             agent.lose(failure)
@@ -350,17 +343,14 @@ class IncomingBrokerLink(BrokerLink):
         return publisher, node
 
     def on_delivery(self, delivery: Delivery) -> None:
-        """See `LinkOwner`."""
         if self._pulling is not None:
             self._pulling.on_delivery(delivery)
 
     def on_deliveries(self, batch: DeliveryBatch) -> None:
-        """See `LinkOwner`."""
         if self._pulling is not None:
             self._pulling.on_deliveries(batch.deliveries)
 
     def on_confirmed(self, batch: ConfirmedBatch) -> None:
-        """See `LinkOwner`."""
         if self._pulling is not None:
             self._pulling.on_confirmed(batch.delivery_tags)
 

@@ -51,7 +51,6 @@ class PushingLink(SendingEnd):
         self._unforwarded = unforwarded
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
-        """See `Consumer`."""
         if self._ids is not None or self.queue.reserved:
             return self._deliver_singly(entries)
         kept: list[Entry] = []
@@ -81,7 +80,6 @@ class PushingLink(SendingEnd):
         return done
 
     def _prepare(self, message: Message) -> bytes:
-        """See `SendingEnd`."""
         data = self._data_to_send(message)
         return data if message.message_format and message.opaque else self._with_trace(data)
 
@@ -92,12 +90,10 @@ class PushingLink(SendingEnd):
         return add_to_trace(data, self._trace.added)
 
     def _keep_unsent(self, entry: Entry, reason: str) -> None:
-        """See `SendingEnd`."""
         self._unforwarded.add(reason)
         super()._keep_unsent(entry, reason)
 
     def _on_unsent(self, unsent: Sequence[tuple[Entry, str]]) -> None:
-        """See `SendingEnd`."""
         for entry, _ in unsent:
             self._delivery.reject(entry)
         self.dispatch()

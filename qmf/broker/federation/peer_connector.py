@@ -57,7 +57,9 @@ class LinkServices:
 
 
 class PeerConnector(abc.ABC):
-    """A connection to another broker from its creation to its deletion, with a state; a `PeerLink` for observers.
+    """A connection to another broker from its creation to its deletion, with a state.
+
+    It is a `PeerLink` for observers, in part a `PeerRoute`, and the `ConnectionOwner` of its connection.
 
     Attributes:
         kind, name, durable, fields: see `PeerLink`.
@@ -122,27 +124,22 @@ class PeerConnector(abc.ABC):
 
     @property
     def state_name(self) -> str:
-        """See `PeerLink`."""
         return self.status.state.value
 
     @property
     def is_up(self) -> bool:
-        """See `PeerRoute`."""
         return self.status.state is PeerLinkState.OPERATIONAL
 
     @property
     def losses(self) -> int:
-        """See `PeerRoute`."""
         return self.status.losses
 
     @property
     def reason(self) -> str:
-        """See `PeerLink`."""
         return self.status.reason
 
     @property
     def since(self) -> float:
-        """See `PeerLink`."""
         return self.status.since
 
     # Beginning and end
@@ -203,22 +200,18 @@ class PeerConnector(abc.ABC):
         """
 
     def lose(self, failure: NetworkFailure) -> None:  # noqa: ARG002
-        """See `ConnectionOwner`."""
         self._let_go()
         self._network = None
 
     def on_connected(self, network: NetworkConnection, *, again: bool) -> None:  # noqa: ARG002
-        """See `ConnectionOwner`."""
         if not self.status.ended:
             self._waits.on_up()
             self._move(PeerLinkTrigger.UP)
 
     def on_disconnected(self, failure: NetworkFailure, wait: float | None) -> None:  # noqa: ARG002
-        """See `ConnectionOwner`."""
         self._on_lost(failure)
 
     def on_given_up(self, error: Exception) -> None:
-        """See `ConnectionOwner`."""
         if self.status.ended:
             return
         if not isinstance(error, LinkFailed):  # a defect here or below: operators must learn of it

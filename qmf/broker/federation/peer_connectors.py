@@ -37,7 +37,6 @@ class PeerConnectors(Forwarders[C]):
         self._started = False
 
     def remove(self, name: str) -> None:
-        """See `Forwarders`."""
         item = self._take(name)
         item.remove()
         self._closing.spawn(item.close())
@@ -49,12 +48,10 @@ class PeerConnectors(Forwarders[C]):
             item.start()
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """See `Forwarders`."""
         for item in list(self):
             item.on_node_deleted(node)
 
     def on_policy_changed(self) -> None:
-        """See `Forwarders`."""
         for item in list(self):
             item.on_policy_changed()
 

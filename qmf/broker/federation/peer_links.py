@@ -88,35 +88,29 @@ class BrokerLink(PeerConnector, LinkOwner):
 
     @property
     def ends(self) -> RouteEnds:
-        """See `PeerRoute`."""
         asked = self.definition
         outgoing = asked.direction is LinkDirection.OUTGOING
         return RouteEnds(self.name, outgoing, asked.source, asked.target, asked.key)
 
     @property
     def peer_id(self) -> str:
-        """See `PeerRoute`."""
         return "" if self._network is None else broker_id(self._network.peer.container)
 
     @property
     def transfers(self) -> int:
-        """See `PeerRoute`."""
         return self._transferred + (0 if self._end is None else self._end.transfers)
 
     @property
     def credit(self) -> int:
-        """See `PeerRoute`."""
         if self._network is None or self._link is None or self._end is None:
             return 0
         return max(self._network.engine.links.credit(self._link), 0)
 
     def measure_rate(self) -> float:
-        """See `PeerRoute`."""
         return self._rate.measure(self._loop.time(), self.transfers)
 
     @property
     def count_unforwarded(self) -> int:
-        """See `PeerRoute`."""
         return self.unforwarded.count
 
     def measure(self) -> RouteMeasure:
@@ -140,12 +134,10 @@ class BrokerLink(PeerConnector, LinkOwner):
         """
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """See `PeerConnector`."""
         if node in self.nodes:
             self.fail(f"{'queue' if isinstance(node, Queue) else 'exchange'} {node.name!r} was deleted")
 
     def on_policy_changed(self) -> None:
-        """See `PeerConnector`."""
         if not self.status.ended:
             try:
                 self.check()
@@ -176,7 +168,6 @@ class BrokerLink(PeerConnector, LinkOwner):
     # ConnectionOwner
 
     async def attach_links(self, network: NetworkConnection) -> None:
-        """See `PeerConnector`."""
         self._url = network.url
         answer = self._answer = self._loop.create_future()
         try:
@@ -189,7 +180,6 @@ class BrokerLink(PeerConnector, LinkOwner):
             self._answer = None
 
     def lose(self, failure: NetworkFailure) -> None:
-        """See `ConnectionOwner`."""
         super().lose(failure)
         self._link = None
         self._refuse(failure)
@@ -202,7 +192,6 @@ class BrokerLink(PeerConnector, LinkOwner):
     # LinkOwner
 
     def on_attached(self) -> None:
-        """See `LinkOwner`."""
         network, link = self._network, self._link
         if network is None or link is None or self._answer is None or self._answer.done():
             return
@@ -220,7 +209,6 @@ class BrokerLink(PeerConnector, LinkOwner):
         self._answer.set_result(None)
 
     def on_detached(self, condition: str, description: str) -> None:
-        """See `LinkOwner`."""
         url, self._link = self._url, None
         self._let_go()
         what = "the other broker refused the link" if self._answer is not None else "the other broker ended the link"
@@ -229,7 +217,6 @@ class BrokerLink(PeerConnector, LinkOwner):
             self.drop(failure.reason)
 
     def on_too_large(self, event: MessageTooLarge) -> None:
-        """See `LinkOwner`."""
         self.drop(f"a message of {event.size} bytes is larger than this broker takes")
 
     # What subclasses do

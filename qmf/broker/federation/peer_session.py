@@ -49,21 +49,17 @@ class PeerSession:
         self._drop = drop
 
     def traffic(self) -> Traffic:
-        """See `ClientSession`."""
         transport = self._network.transport
         frames_in, frames_out = transport.engine.frames
         return Traffic(frames_in, frames_out, transport.octets_in, transport.octets_out)
 
     def close(self, reason: str, cause: Reason | None = None) -> None:  # noqa: ARG002  # people read the reason
-        """See `ClientSession`."""
         self._drop(reason)
 
     def abort(self) -> None:
-        """See `ClientSession`."""
         self._network.transport.abort()
 
     def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002  # there is one
-        """See `ClientSession`."""
         self._drop(reason)
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:

@@ -37,14 +37,12 @@ class BrokerRouteLinks(PeerConnectors[RouteLink]):
         self._keep(RouteLink(definition, self._services))
 
     def remove(self, name: str) -> None:
-        """See `Forwarders`."""
         link = self.find(name)
         for bridge in [item for item in self.bridges if item.link is link]:
             self.bridges.remove(bridge.name)
         super().remove(name)
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
-        """See `Forwarders`."""
         self._keep(RouteLink(read_route_link(name, *split_link_fields(fields)), self._services))
 
     def _report_declared(self, item: RouteLink) -> None:
@@ -69,7 +67,6 @@ class BrokerBridges(PeerConnectors[BridgeLink]):
         self._watcher: BindingWatcher | None = None
 
     def add(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
-        """See `Forwarders`."""
         definition = read_bridge(name, properties, principal, strict=strict)
         if name.startswith(RESERVED):
             raise ForwardingError(f"names prefixed with '{RESERVED}' are reserved: {name}")
@@ -81,7 +78,6 @@ class BrokerBridges(PeerConnectors[BridgeLink]):
         self._keep(bridge)
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
-        """See `Forwarders`."""
         bridge = self._make(read_bridge(name, *split_link_fields(fields)))
         check_restored(bridge)
         self._keep(bridge)

@@ -109,15 +109,12 @@ class SendingEnd(TaggedOutgoingLink, abc.ABC):
         return entries
 
     def ready(self) -> bool:
-        """See `Consumer`."""
         return not self.stopped and super().ready()
 
     def room(self) -> int:
-        """See `Consumer`."""
         return 0 if self.stopped else super().room()
 
     def deliver(self, entry: Entry) -> None:
-        """See `Consumer`."""
         try:
             data = self._prepare(entry.message)
         except DecodeError as error:
@@ -126,11 +123,9 @@ class SendingEnd(TaggedOutgoingLink, abc.ABC):
         self._send(entry, data if self._ids is None else self._ids.add(entry, data))
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
-        """See `Consumer`."""
         return self._deliver_singly(entries)
 
     def on_detached(self) -> None:
-        """See `OutgoingLink`."""
         self._report_unsent()
         super().on_detached()
 
@@ -158,6 +153,5 @@ class SendingEnd(TaggedOutgoingLink, abc.ABC):
             self._on_unsent(unsent)
 
     def _send_held(self) -> None:
-        """See `TaggedOutgoingLink`."""
         if not self.stopped:
             super()._send_held()

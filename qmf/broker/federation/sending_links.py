@@ -63,7 +63,6 @@ class SendingLink(BrokerLink, Generic[E]):
         self._removal: asyncio.Future[None] | None = None
 
     def check(self) -> None:
-        """See `BrokerLink`."""
         self._open_source()
 
     # Beginning and end
@@ -82,13 +81,11 @@ class SendingLink(BrokerLink, Generic[E]):
             self._removal.set_result(None)
 
     async def close(self) -> None:
-        """See `PeerConnector`."""
         if self._removal is not None:
             await self._removal
         await super().close()
 
     def on_ended(self) -> None:
-        """See `PeerConnector`."""
         suspended, self._suspended = self._suspended, None
         if suspended is not None:
             self._end_for_good(suspended)
@@ -96,18 +93,15 @@ class SendingLink(BrokerLink, Generic[E]):
     # LinkOwner
 
     def on_credit(self) -> None:
-        """See `LinkOwner`."""
         if self._sending is not None:
             self._sending.dispatch()
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
-        """See `LinkOwner`."""
         if self._sending is not None:
             self._sending.on_accepted(batch.delivery_tags)
             self._see_whether_settled()
 
     def on_held(self, batch: HeldBatch) -> None:
-        """See `LinkOwner`."""
         if self._sending is not None:
             self._sending.on_held(batch.delivery_tags)
             self._see_whether_settled()

@@ -33,11 +33,9 @@ class ManagedAccess(model.Access, SampledObject):
         self.sample()
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         self.denied.set(self._access.denials.requests)
 
     def explainDenials(self, userId: str, count: int) -> model.AccessExplainDenialsResult:
-        """See the schema."""
         access = self._access
         user = None if userId == EVERYBODY else user_id(userId or current_principal().user, access.realm)
         found: list[object] = []
@@ -62,7 +60,6 @@ class ManagedAccess(model.Access, SampledObject):
         return model.AccessExplainDenialsResult(denials=found)
 
     def listRules(self, userId: str) -> model.AccessListRulesResult:
-        """See the schema."""
         principal, rules = current_principal(), self._access.rules
         user = user_id(userId or principal.user, self._access.realm)
         groups = frozenset() if userId else principal.groups

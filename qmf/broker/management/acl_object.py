@@ -46,7 +46,6 @@ class ManagedAcl(model.Acl, SampledObject):
         self.sample()
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         access, denials = self._access, self._access.denials
         self.transferAcl = access.rules.has_publish_rules
         self.lastAclLoad = access.loaded
@@ -55,7 +54,6 @@ class ManagedAcl(model.Acl, SampledObject):
         self.queueQuotaDenyCount.set(denials.queues)
 
     def reloadACLFile(self) -> None:
-        """See the schema."""
         try:
             self._access.reload()
         except CallerError as error:
@@ -64,7 +62,6 @@ class ManagedAcl(model.Acl, SampledObject):
     def Lookup(
         self, userId: str, action: str, object: str, objectName: str, propertyMap: Mapping[str, object]
     ) -> model.AclLookupResult:
-        """See the schema."""
         for kind, word, known in (
             ("object", object, OBJECT_TYPES),
             ("action", action, ACTIONS),
@@ -76,7 +73,6 @@ class ManagedAcl(model.Acl, SampledObject):
         return model.AclLookupResult(result=self._decide(rules.Lookup(userId, action, object, objectName, properties)))
 
     def LookupPublish(self, userId: str, exchangeName: str, routingKey: str) -> model.AclLookupPublishResult:
-        """See the schema."""
         key = {"routingkey": routingKey}
         lookup = rules.Lookup(userId, "publish", "exchange", exchangeName, key, publishing=True)
         return model.AclLookupPublishResult(result=self._decide(lookup))
@@ -97,7 +93,6 @@ class AclEvents(AccessWatcher):
         self._agent = agent
 
     def on_decision(self, lookup: rules.Lookup, decision: Decision) -> None:
-        """See `AccessWatcher`."""
         event = model.Allow if decision.allows else model.Deny
         self._agent.raise_event(
             event(
@@ -110,17 +105,13 @@ class AclEvents(AccessWatcher):
         )
 
     def on_connection_denied(self, user: str, host: str) -> None:
-        """See `AccessWatcher`."""
         self._agent.raise_event(model.ConnectionDeny(userId=sstr(user), clientAddr=sstr(host)))
 
     def on_queue_denied(self, user: str, queue: str) -> None:
-        """See `AccessWatcher`."""
         self._agent.raise_event(model.QueueQuotaDeny(userId=sstr(user), queueName=sstr(queue)))
 
     def on_loaded(self) -> None:
-        """See `AccessWatcher`."""
         self._agent.raise_event(model.FileLoaded(userId=sstr(current_principal().user)))
 
     def on_load_failed(self, reason: str) -> None:
-        """See `AccessWatcher`."""
         self._agent.raise_event(model.FileLoadFailed(userId=sstr(current_principal().user), reason=lstr(reason)))

@@ -48,7 +48,6 @@ class ManagedCertificate(model.Certificate, SampledObject):
         self._warned: int | None = None
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         if (der := self._current()) != self._der:
             self._read(der)
         if not self._end:

@@ -118,7 +118,6 @@ class ManagedConnection(model.Connection, SampledObject):
         self._links = links
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         received, sent = self._links.received, self._links.sent
         for session in self._links.sessions.values():
             for link in session.links:
@@ -135,7 +134,6 @@ class ManagedConnection(model.Connection, SampledObject):
         self.bytesToClient.set(traffic.octets_out)
 
     def close(self) -> None:
-        """See the schema."""
         self.closing = True
         self._client.close("closed by management")
 
@@ -173,7 +171,6 @@ class ManagedSession(model.Session, SampledObject):
         self._links = links
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         counts = TransactionCounts()
         counts.add(self._links.transactions)
         unsettled = 0
@@ -189,7 +186,6 @@ class ManagedSession(model.Session, SampledObject):
         self.TxnCount.set(max(0, counts.started - counts.committed - counts.rolled_back))
 
     def detach(self) -> None:
-        """See the schema."""
         self._connection.end_session(self._session)
 
     solicitAck = not_implemented("Session.solicitAck")

@@ -60,7 +60,6 @@ class EventPublisher(RaisingObserver):
         self._known: dict[BrokerClient, tuple[str, str]] = {}
 
     def on_connected(self, client: BrokerClient) -> None:
-        """See `BrokerObserver`."""
         if client.info.bridge:  # that of its link is reported
             return
         rhost, user = self._known[client] = self._connection_and_user(client)
@@ -70,7 +69,6 @@ class EventPublisher(RaisingObserver):
         self._raise(model.ClientConnect(rhost=rhost, user=user, properties=simple_map(client.info.properties)))
 
     def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
-        """See `BrokerObserver`."""
         rhost = connection_address(self._listening, info.address)
         properties = simple_map(info.properties)
         self._raise(
@@ -78,14 +76,12 @@ class EventPublisher(RaisingObserver):
         )
 
     def on_connection_revoked(self, client: BrokerClient, reason: str) -> None:
-        """See `BrokerObserver`."""
         info = client.info
         self._raise(
             security.ConnectionRevoked(userId=sstr(info.user), clientAddr=sstr(info.address), reason=lstr(reason))
         )
 
     def on_link_revoked(self, client: BrokerClient, link: str, reason: str) -> None:
-        """See `BrokerObserver`."""
         info = client.info
         self._raise(
             security.LinkRevoked(
@@ -94,7 +90,6 @@ class EventPublisher(RaisingObserver):
         )
 
     def on_messages_in_doubt(self, route: str, peer: str, count: int, reason: str) -> None:
-        """See `BrokerObserver`."""
         # Imported here, so that a broker without routes does not load it.
         from qmf.models.federation.agent import MessagesInDoubt
 
@@ -102,7 +97,6 @@ class EventPublisher(RaisingObserver):
         self._raise(MessagesInDoubt(name=sstr(route), peer=lstr(peer), count=count, reason=lstr(reason)))
 
     def on_disconnected(self, client: BrokerClient) -> None:
-        """See `BrokerObserver`."""
         if client.info.bridge:
             return
         rhost, user = self._connection_and_user(client)
@@ -113,27 +107,22 @@ class EventPublisher(RaisingObserver):
         self._raise(model.ClientDisconnect(rhost=rhost, user=user, properties=simple_map(client.info.properties)))
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         if client is not None:
             self._raise_declared(queue, client, "created")
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         if client is not None:
             self._raise_declared(exchange, client, "created")
 
     def on_declared_again(self, node: Queue | Exchange, client: BrokerClient) -> None:
-        """See `BrokerObserver`."""
         self._raise_declared(node, client, "existing")
 
     def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         if client is not None:
             rhost, user = self._connection_and_user(client)
             self._raise(model.ExchangeDelete(rhost=rhost, user=user, exName=sstr(exchange.name)))
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         name = sstr(queue.name)
         if client is None:
             if queue.settings.auto_delete:  # nobody deletes it; qpidd raises the event so
@@ -146,7 +135,6 @@ class EventPublisher(RaisingObserver):
         self._raise(model.QueueDelete(rhost=rhost, user=user, qName=name))
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         if client is not None:
             rhost, user = self._connection_and_user(client)
             self._raise(
@@ -161,7 +149,6 @@ class EventPublisher(RaisingObserver):
             )
 
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         if client is not None:
             rhost, user = self._connection_and_user(client)
             name = sstr(queue.name)
@@ -170,15 +157,12 @@ class EventPublisher(RaisingObserver):
             )
 
     def on_redirected(self, source: Queue, target: Queue) -> None:
-        """See `BrokerObserver`."""
         self._raise(model.QueueRedirect(qName=sstr(source.name), qTarget=sstr(target.name)))
 
     def on_redirection_ended(self, source: Queue, target: Queue) -> None:
-        """See `BrokerObserver`."""
         self._raise(model.QueueRedirectCancelled(qName=sstr(source.name), qTarget=sstr(target.name)))
 
     def on_threshold(self, queue: Queue, crossing: Crossing) -> None:
-        """See `BrokerObserver`."""
         name, count, size = sstr(queue.name), crossing.count, crossing.size
         if not crossing.upward:
             self._raise(model.QueueThresholdCrossedDownward(qName=name, msgDepth=count, byteDepth=size))
@@ -188,7 +172,6 @@ class EventPublisher(RaisingObserver):
             self._raise(model.QueueThresholdExceeded(qName=name, msgDepth=count, byteDepth=size))
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
-        """See `BrokerObserver`."""
         if link.queue is not None:
             rhost, user = self._connection_and_user(client)
             self._raise(
@@ -203,7 +186,6 @@ class EventPublisher(RaisingObserver):
             )
 
     def on_detached(self, client: BrokerClient, link: ClientLink) -> None:
-        """See `BrokerObserver`."""
         if link.queue is not None:
             rhost, user = self._connection_and_user(client)
             self._raise(model.Unsubscribe(rhost=rhost, user=user, dest=sstr(link.name)))

@@ -39,7 +39,6 @@ class ManagedRelay(model.Relay, SampledObject):
         self._operations = operations
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         relay = self._relay
         self.state, self.lastError = sstr(relay.state_name), lstr(relay.reason)
         self.since = round(relay.since * _NS)
@@ -51,17 +50,14 @@ class ManagedRelay(model.Relay, SampledObject):
 
     @answers_refusals
     def pause(self) -> None:
-        """See the schema."""
         self._operations.forwarding.pause(current_principal(), RELAY, self._relay.name)
 
     @answers_refusals
     def resume(self) -> None:
-        """See the schema."""
         self._operations.forwarding.resume(current_principal(), RELAY, self._relay.name)
 
     @answers_refusals
     def retryDeadLetters(self, count: int) -> model.RelayRetryDeadLettersResult:
-        """See the schema."""
         moved = self._operations.forwarding.retry_dead_letters(current_principal(), self._relay.name, count)
         return model.RelayRetryDeadLettersResult(moved=moved)
 
@@ -93,7 +89,6 @@ class ManagedQueueLink(model.QueueLink, SampledObject):
         self._operations = operations
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         link = self._link
         self.state, self.lastError = sstr(link.state_name), lstr(link.reason)
         self.since = round(link.since * _NS)
@@ -103,12 +98,10 @@ class ManagedQueueLink(model.QueueLink, SampledObject):
 
     @answers_refusals
     def pause(self) -> None:
-        """See the schema."""
         self._operations.forwarding.pause(current_principal(), QUEUE_LINK, self._link.name)
 
     @answers_refusals
     def resume(self) -> None:
-        """See the schema."""
         self._operations.forwarding.resume(current_principal(), QUEUE_LINK, self._link.name)
 
 
@@ -138,27 +131,21 @@ class ForwardingPublisher(RaisingObserver):
             self.on_queue_link_declared(link)
 
     def on_relay_declared(self, relay: MessageRelay) -> None:
-        """See `BrokerObserver`."""
         self._relays.add(relay, ManagedRelay(relay, self._operations), sstr(relay.name))
 
     def on_relay_deleted(self, relay: MessageRelay) -> None:
-        """See `BrokerObserver`."""
         self._relays.remove(relay)
 
     def on_queue_link_declared(self, link: NodeLink) -> None:
-        """See `BrokerObserver`."""
         # With the first one: to others, the agent of a broker has the classes of qpidd's.
         self._agent.register(*CLASSES, *EVENTS)
         self._queue_links.add(link, ManagedQueueLink(link, self._operations), sstr(link.name))
 
     def on_queue_link_deleted(self, link: NodeLink) -> None:
-        """See `BrokerObserver`."""
         self._queue_links.remove(link)
 
     def on_queue_link_changed(self, link: NodeLink) -> None:
-        """See `BrokerObserver`."""
         self._raise(model.QueueLinkChanged(name=sstr(link.name), state=sstr(link.state_name), reason=lstr(link.reason)))
 
     def on_dead_letter(self, domain: str, address: str, reason: str) -> None:
-        """See `BrokerObserver`."""
         self._raise(model.DeadLettered(domain=sstr(domain), address=lstr(address), reason=lstr(reason)))

@@ -26,7 +26,6 @@ class ManagedIncoming(model.Incoming, SampledObject):
         self._link = link
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         self.transfers.set(self._link.transfers)
 
 
@@ -39,7 +38,6 @@ class ManagedOutgoing(model.Outgoing, SampledObject):
         self._link = link
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         self.transfers.set(self._link.transfers)
 
 
@@ -82,5 +80,4 @@ class ManagedSubscription(model.Subscription, SampledObject):
         self._link = link
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         self.delivered.set(self._link.transfers)

@@ -42,7 +42,6 @@ class ManagedMemory(model.Memory, SampledObject):
         self._read = _reader()
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         if self._read is None:
             return
         found = self._read()

@@ -41,7 +41,6 @@ class ManagedMqttSession(model.MqttSession, SampledObject):
         )
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         session, objects = self._session, self._objects
         client, queue = session.client, session.queue
         self.version, self.expiry = session.protocol, session.expiry
@@ -53,11 +52,9 @@ class ManagedMqttSession(model.MqttSession, SampledObject):
         self.inflight, self.unreleased = session.inflight, session.unreleased
 
     def disconnect(self) -> None:
-        """See the schema."""
         self._session.disconnect("disconnected by management")
 
     def end(self) -> None:
-        """See the schema."""
         self._session.discard("the session was ended by management")
 
 
@@ -80,11 +77,9 @@ class MqttSessionPublisher(RaisingObserver):
         sampler.add("MqttSession", self._sessions.sample)
 
     def on_session_begun(self, session: LastingSession) -> None:
-        """See `BrokerObserver`."""
         self._sessions.add(session, ManagedMqttSession(session, self._objects))
 
     def on_session_connected(self, session: LastingSession) -> None:
-        """See `BrokerObserver`."""
         self._sample(session)
         client_id, user, expiry = sstr(session.client_id), sstr(session.user), session.expiry
         if (client := session.client) is not None:
@@ -95,13 +90,11 @@ class MqttSessionPublisher(RaisingObserver):
             )
 
     def on_session_disconnected(self, session: LastingSession) -> None:
-        """See `BrokerObserver`."""
         self._sample(session)
         client_id, user = sstr(session.client_id), sstr(session.user)
         self._raise(model.MqttSessionDisconnected(clientId=client_id, user=user, expiry=session.expiry))
 
     def on_session_ended(self, session: LastingSession) -> None:
-        """See `BrokerObserver`."""
         self._sessions.remove(session)
         self._raise(model.MqttSessionEnded(clientId=sstr(session.client_id), user=sstr(session.user)))
 

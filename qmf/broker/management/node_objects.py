@@ -88,7 +88,6 @@ class ManagedBroker(model.Broker, SampledObject):
         self._started = registry.clock()
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         registry = self._registry
         total = QueueCounters()
         total.add(registry.deleted_queues)
@@ -105,7 +104,6 @@ class ManagedBroker(model.Broker, SampledObject):
         self.abandonedViaAlt.set(registry.counters.abandoned_to_alternate)
 
     def echo(self, sequence: int, body: str) -> model.BrokerEchoResult:
-        """See the schema."""
         return model.BrokerEchoResult(sequence=sequence, body=body)
 
     def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> Awaitable[None]:
@@ -119,7 +117,6 @@ class ManagedBroker(model.Broker, SampledObject):
         return self._administration.wait_until_stored()
 
     def query(self, type: str, name: str) -> model.BrokerQueryResult:
-        """See the schema."""
         queue = self._administration.queue(type, name)
         contents, delivery = queue.contents, queue.delivery
         results: dict[str, object] = {
@@ -146,35 +143,28 @@ class ManagedBroker(model.Broker, SampledObject):
         return model.BrokerQueryResult(results=results)
 
     def queueMoveMessages(self, srcQueue: str, destQueue: str, qty: int, filter: Mapping[str, object]) -> None:
-        """See the schema."""
         self._administration.move(srcQueue, destQueue, qty, filter)
 
     def queueRedirect(self, sourceQueue: str, targetQueue: str) -> None:
-        """See the schema."""
         self._administration.redirect(sourceQueue, targetQueue)
 
     def getLogLevel(self) -> model.BrokerGetLogLevelResult:
-        """See the schema."""
         return model.BrokerGetLogLevelResult(level=self._control_for("getLogLevel").log_rules)
 
     def setLogLevel(self, level: str) -> None:
-        """See the schema."""
         try:
             self._control_for("setLogLevel").set_log_rules(level)
         except ValueError as error:
             raise MethodError(str(error)) from error
 
     def getLogHiresTimestamp(self) -> model.BrokerGetLogHiresTimestampResult:
-        """See the schema."""
         precise = self._control_for("getLogHiresTimestamp").precise_times
         return model.BrokerGetLogHiresTimestampResult(logHires=precise)
 
     def setLogHiresTimestamp(self, logHires: bool) -> None:
-        """See the schema."""
         self._control_for("setLogHiresTimestamp").set_precise_times(logHires)
 
     def shutdown(self) -> None:
-        """See the schema."""
         self._control_for("shutdown").shut_down()
 
     def _control_for(self, method: str) -> ProcessControl:
@@ -183,11 +173,9 @@ class ManagedBroker(model.Broker, SampledObject):
         return self._process
 
     def getTimestampConfig(self) -> model.BrokerGetTimestampConfigResult:
-        """See the schema."""
         return model.BrokerGetTimestampConfigResult(receive=self._administration.timestamps())
 
     def setTimestampConfig(self, receive: bool) -> None:
-        """See the schema."""
         self._administration.set_timestamps(receive=receive)
         log.log(25, "messages that come get %s timestamp", "a" if receive else "no")
 
@@ -263,7 +251,6 @@ class ManagedQueue(model.Queue, SampledObject):
         self._administration = administration
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         queue = self._queue
         _sample_queue(self, queue.counters, queue.contents.depth.count, queue.contents.depth.size)
         self.sample_consumers()
@@ -310,7 +297,6 @@ class ManagedExchange(model.Exchange, SampledObject):
         self._exchange = exchange
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         counters: ExchangeCounters = self._exchange.counters
         self.sample_bindings()
         self.msgReceives.set(counters.received)
@@ -342,7 +328,6 @@ class ManagedBinding(model.Binding, SampledObject):
         self._binding = binding
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         self.msgMatched.set(self._binding.matched)
 
 

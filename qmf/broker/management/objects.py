@@ -206,32 +206,26 @@ class ObjectPublisher(BrokerObserver):
         return self._queues.get(queue)
 
     def on_connected(self, client: ClientSession) -> None:
-        """See `BrokerObserver`."""
         links = self._links[client] = ConnectionLinks()
         self._connections.add_later(client, partial(self._make_connection, client, links))
 
     def on_disconnected(self, client: ClientSession) -> None:
-        """See `BrokerObserver`."""
         self._connections.remove(client)
         del self._links[client]
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         alternate = self._alternate(exchange.settings.alternate)
         self._exchanges.add(exchange, ManagedExchange(self._vhost, exchange, alternate), exchange.name)
 
     def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         for binding in exchange.all_bindings():
             self._remove_binding(exchange, binding.queue, binding.spec.key)
         self._exchanges.remove(exchange)
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
         self._add_queue(queue, creator="" if client is None else client.info.user)
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         self._bindings.remove((self._registry.default_exchange, queue, queue.name))
         for exchange in self._registry.exchanges:
             self._remove_bindings(exchange, queue)
@@ -239,54 +233,43 @@ class ObjectPublisher(BrokerObserver):
         self._highs.pop(queue, None)
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         if (binding := exchange.binding(queue, spec.key)) is not None:
             self._add_binding(exchange, binding)
 
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         self._remove_binding(exchange, queue, spec.key)
 
     def on_topic_declared(self, topic: Topic) -> None:
-        """See `BrokerObserver`."""
         self._topics.add(topic, ManagedTopic(topic, self._exchanges.get(topic.exchange)))
 
     def on_topic_deleted(self, topic: Topic) -> None:
-        """See `BrokerObserver`."""
         self._topics.remove(topic)
 
     def on_policy_declared(self, policy: NodePolicy) -> None:
-        """See `BrokerObserver`."""
         if policy.kind is PolicyKind.QUEUE:
             self._queue_policies.add(policy, ManagedQueuePolicy(policy))
         else:
             self._topic_policies.add(policy, ManagedTopicPolicy(policy))
 
     def on_policy_deleted(self, policy: NodePolicy) -> None:
-        """See `BrokerObserver`."""
         self._queue_policies.remove(policy)
         self._topic_policies.remove(policy)
 
     def on_domain_declared(self, domain: PeerDomain) -> None:
-        """See `BrokerObserver`."""
         self._domains.add(domain, ManagedDomain(domain))
 
     def on_domain_deleted(self, domain: PeerDomain) -> None:
-        """See `BrokerObserver`."""
         self._domains.remove(domain)
 
     def on_link_declared(self, link: PeerLink) -> None:
-        """See `BrokerObserver`."""
         delete = partial(self._administration.delete, link.kind, link.name, {})
         managed = ManagedLink(self._vhost, link, self._connections.get, delete, self._administration)
         self._peer_links.add(link, managed, sstr(link.name))
 
     def on_link_deleted(self, link: PeerLink) -> None:
-        """See `BrokerObserver`."""
         self._peer_links.remove(link)
 
     def on_bridge_declared(self, bridge: PeerBridge) -> None:
-        """See `BrokerObserver`."""
         link = self._peer_links.get(bridge.link)
         if link is None:
             return
@@ -295,24 +278,20 @@ class ObjectPublisher(BrokerObserver):
         link.bridges.add(bridge)
 
     def on_bridge_deleted(self, bridge: PeerBridge) -> None:
-        """See `BrokerObserver`."""
         self._bridges.remove(bridge)
         if (link := self._peer_links.get(bridge.link)) is not None:
             link.bridges.discard(bridge)
 
     def on_route_declared(self, route: PeerRoute) -> None:
-        """See `BrokerObserver`."""
         # Imported here, so that a broker without routes does not load it. Consoles see the class with the first one.
         from qmf.broker.management.route_objects import ManagedRoute
 
         self._routes.add(route, ManagedRoute(self._tag, route), sstr(f"{route.ends.link},{route.name}"))
 
     def on_route_deleted(self, route: PeerRoute) -> None:
-        """See `BrokerObserver`."""
         self._routes.remove(route)
 
     def on_attached(self, client: ClientSession, link: ClientLink) -> None:
-        """See `BrokerObserver`."""
         links = self._links.get(client)
         if links is None:
             return
@@ -330,7 +309,6 @@ class ObjectPublisher(BrokerObserver):
             self._highs[queue] = max(self._highs.get(queue, 0), queue.delivery.receiver_count)
 
     def on_detached(self, client: ClientSession, link: ClientLink) -> None:
-        """See `BrokerObserver`."""
         links = self._links.get(client)
         if links is None:
             return

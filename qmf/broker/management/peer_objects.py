@@ -73,7 +73,6 @@ class ManagedLink(model.Link, SampledObject):
         self._administration = administration
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         link = self._link
         host, port, tls = link.place
         self.host, self.port, self.transport = sstr(host), port, "ssl" if tls else "tcp"
@@ -82,7 +81,6 @@ class ManagedLink(model.Link, SampledObject):
         self.lastError = lstr(_reason(link) or next(filter(None, map(_bridge_reason, self._sorted_bridges())), ""))
 
     def close(self) -> None:
-        """See the schema."""
         self._delete()
 
     def bridge(
@@ -99,7 +97,6 @@ class ManagedLink(model.Link, SampledObject):
         sync: int,
         credit: int = UNLIMITED,
     ) -> None:
-        """See the schema."""
         if self._link.kind != "link":
             raise refusal(ErrorCode.INVALID_PARAMETER, f"an {self._link.kind} link has no routes")
         ends = {"src": src, "dest": dest, "key": key, "srcIsQueue": srcIsQueue, "srcIsLocal": srcIsLocal}
@@ -141,7 +138,6 @@ class ManagedBridge(model.Bridge, SampledObject):
         self._delete = delete
 
     def close(self) -> None:
-        """See the schema."""
         self._delete()
 
 

@@ -36,7 +36,6 @@ class ManagedRoute(model.Route, SampledObject):
         self._route = route
 
     def sample(self) -> None:
-        """See `SampledObject`."""
         route = self._route
         host, port, _ = route.place
         self.place, self.peer = lstr(f"{host}:{port}"), lstr(route.peer_id)

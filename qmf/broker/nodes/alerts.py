@@ -53,7 +53,6 @@ class Alerts(DepthObserver):
         self._count_low = self._size_low = True
 
     def is_quiet(self, count: int, size: int) -> bool:
-        """See `DepthObserver`."""
         return (
             self._size_low
             and self._count_low
@@ -62,7 +61,6 @@ class Alerts(DepthObserver):
         )
 
     def on_enqueued(self, entry: Entry) -> None:  # noqa: ARG002
-        """See `EntryObserver`."""
         count, size = self._depth.count, self._depth.size
         if self._size_low and self._size_up and size >= self._size_up:
             self._size_low = False
@@ -72,7 +70,6 @@ class Alerts(DepthObserver):
             self._report(Crossing(True, self._repeats, count, size))
 
     def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         count, size = self._depth.count, self._depth.size
         count, size = count - 1, size - entry.size
         if not self._size_low and size <= self._size_down:

@@ -105,18 +105,15 @@ class DurableCounts(EntryObserver):
         self._counters = counters
 
     def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         if entry.message.durable:
             self._counters.durable_enqueues += 1
             self._counters.durable_enqueued_bytes += entry.size
 
     def on_changed(self, entry: Entry, growth: int) -> None:
-        """See `EntryObserver`."""
         if entry.message.durable:
             self._counters.durable_enqueued_bytes += growth
 
     def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         if entry.message.durable:
             self._counters.durable_dequeues += 1
             self._counters.durable_dequeued_bytes += entry.size
@@ -131,19 +128,16 @@ class PageCounts(EntryObserver):
         self._paged: set[Entry] = set()
 
     def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         if entry.message.paged:
             self._paged.add(entry)
             self._counters.paged += 1
             self._counters.paged_bytes += entry.size
 
     def on_changed(self, entry: Entry, growth: int) -> None:
-        """See `EntryObserver`."""
         if entry in self._paged:
             self._counters.paged_bytes += growth
 
     def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         if entry in self._paged:
             self._paged.remove(entry)
             self._counters.paged_dequeues += 1

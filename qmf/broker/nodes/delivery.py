@@ -281,6 +281,5 @@ class _Barred(EntryObserver):
                 self.on_dequeued(entry)
 
     def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         if self.consumers.pop(entry, None) is not None and not self.consumers:
             self._observers.remove(self)

@@ -169,7 +169,6 @@ class DirectExchange(KeyedExchange):
     kind = "direct"
 
     def bindings_replaced_by(self, queue: Queue, spec: BindingSpec) -> Sequence[Binding]:
-        """See `Exchange`."""
         if spec.headers.get(EXCLUSIVE_BINDING) in (None, 0, False):
             return ()
         return [binding for binding in self._by_key.get(spec.key, ()) if binding.queue is not queue]
@@ -193,7 +192,6 @@ class TopicExchange(Exchange):
         self._table.remove(binding.spec.key, binding)
 
     def route(self, message: Message) -> Sequence[Binding]:
-        """See `Exchange`."""
         # As fast as possible: most messages of QMF pass here.
         return super().route(message) if self._repeated else self._table.match(message.subject)
 

@@ -114,11 +114,9 @@ class FlowControl(DepthObserver):
         self._waiting.append(callback)
 
     def is_quiet(self, count: int, size: int) -> bool:
-        """See `DepthObserver`."""
         return not self.stopped and not self._reaches_stop(count, size)
 
     def on_enqueued(self, entry: Entry) -> None:  # noqa: ARG002
-        """See `EntryObserver`."""
         if self.stopped:
             return
         count, size = self._depth.count, self._depth.size
@@ -130,7 +128,6 @@ class FlowControl(DepthObserver):
                 sender.on_stopped()
 
     def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         if not self.stopped:
             return
         count, size = self._depth.count, self._depth.size

@@ -56,7 +56,6 @@ class MessageGroups(EntryObserver):
         return self._groups[name].arrived
 
     def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         name = self._name(entry)
         group = self._groups.get(name)
         if group is None:
@@ -64,17 +63,14 @@ class MessageGroups(EntryObserver):
         group.count += 1
 
     def on_acquired(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         group = self._groups[self._name(entry)]
         group.acquired += 1
         group.owner = entry.acquirer
 
     def on_released(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         self._leave(self._groups[self._name(entry)])
 
     def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         name = self._name(entry)
         group = self._groups[name]
         group.count -= 1

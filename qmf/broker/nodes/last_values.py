@@ -45,7 +45,6 @@ class LastValueOrder(FifoOrder):
         self._kept: set[Entry] = set()
 
     def add(self, entry: Entry) -> tuple[Entry, Entry] | None:
-        """See `Order`."""
         key = self._key_of(entry)
         old = self._latest.get(key)
         if old is None or old in self._kept or self._replacement is Replacement.AT_END:
@@ -61,7 +60,6 @@ class LastValueOrder(FifoOrder):
         return old, entry
 
     def restore(self, entry: Entry) -> bool:
-        """See `Order`."""
         key = self._key_of(entry)
         if key in self._latest:
             return False
@@ -71,7 +69,6 @@ class LastValueOrder(FifoOrder):
         return super().restore(entry)
 
     def take(self, entry: Entry) -> None:
-        """See `Order`."""
         super().take(entry)
         key = self._key_of(entry)
         if self._latest.get(key) is entry:
@@ -79,7 +76,6 @@ class LastValueOrder(FifoOrder):
             self._kept.discard(entry)
 
     def on_browsed(self, entry: Entry) -> None:
-        """See `Order`."""
         if self._replacement is Replacement.IN_PLACE and self.is_current(entry):
             self._kept.add(entry)
 
@@ -87,5 +83,4 @@ class LastValueOrder(FifoOrder):
         return entry.message.subject if self._by_subject else entry.message.header_text(self._key)
 
     def is_current(self, entry: Entry) -> bool:
-        """See `Order`."""
         return self._latest.get(self._key_of(entry)) is entry

@@ -91,6 +91,5 @@ class _EmptyWatch(EntryObserver):
         self._queue = queue
 
     def on_dequeued(self, entry: Entry) -> None:  # noqa: ARG002
-        """See `EntryObserver`."""
         if self._queue.contents.depth.count == 1:  # this one
             self._lifetimes.check_soon(self._queue)

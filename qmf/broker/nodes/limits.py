@@ -50,11 +50,9 @@ class Reject(Overflow):
     """The new message is refused."""
 
     def admit(self, contents: Contents, message: Message) -> Message | None:
-        """See `Overflow`."""
         return message if self.has_room(contents, 1, len(message.data)) else None
 
     def has_room(self, contents: Contents, count: int, size: int) -> bool:
-        """See `Overflow`."""
         return contents.depth.fits(count, size) or (contents.expire() > 0 and contents.depth.fits(count, size))
 
 
@@ -80,7 +78,6 @@ class Ring(Overflow):
         self._reported = False
 
     def admit(self, contents: Contents, message: Message) -> Message | None:
-        """See `Overflow`."""
         contents.expire()
         depth, size = contents.depth, len(message.data)
         if depth.fits(1, size):
@@ -111,7 +108,6 @@ class Ring(Overflow):
         return oldest is not None and oldest.message.priority > message.priority
 
     def refusal(self, contents: Contents, message: Message) -> str:
-        """See `Overflow`."""
         limit, size = contents.depth.limits.size, len(message.data)
         if not self._strict and self._is_large(contents, size):
             return f"Message larger than configured maximum depth on {self._name}: size={size}, max-size={limit}"
@@ -137,7 +133,6 @@ class SelfDestruct(Overflow):
         self._delete = delete
 
     def admit(self, contents: Contents, message: Message) -> Message | None:
-        """See `Overflow`."""
         if not contents.depth.fits_within(1, len(message.data)):
             return None
         log.warning("queue %s has reached its limit, and is deleted", self._name)

@@ -37,7 +37,6 @@ class DepthObserver(EntryObserver, abc.ABC):
         """True if it does nothing while the depth is at most this, in messages and bytes, and grows or shrinks."""
 
     def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
-        """See `EntryObserver`."""
         self.on_enqueued(entry)
 
 

@@ -97,7 +97,6 @@ class FifoOrder(Order):
         return None
 
     def add_all(self, entries: Sequence[Entry]) -> None:
-        """See `Order`."""
         for entry in entries:
             entry.linked = True
         self._entries.extend(entries)
@@ -112,14 +111,12 @@ class FifoOrder(Order):
         return list(islice(self, most))
 
     def take_all(self, entries: Sequence[Entry]) -> None:
-        """See `Order`."""
         self._available -= len(entries)
         self.first()  # drops them where they are the first
         if len(self._entries) > 2 * self._available + _SLACK:
             self._compact()
 
     def restore(self, entry: Entry) -> bool:
-        """See `Order`."""
         self._available += 1
         if not entry.linked:
             entries, position = self._entries, entry.position
@@ -131,7 +128,6 @@ class FifoOrder(Order):
         return True
 
     def take(self, entry: Entry) -> None:
-        """See `Order`."""
         self._available -= 1
         entries = self._entries
         if entries[0] is entry:
@@ -141,7 +137,6 @@ class FifoOrder(Order):
             self._compact()
 
     def first(self) -> Entry | None:
-        """See `Order`."""
         entries = self._entries
         while entries:
             entry = entries[0]

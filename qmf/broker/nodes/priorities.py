@@ -46,21 +46,17 @@ class PriorityOrder(Order):
         self._level_of(entry).add(entry)
 
     def restore(self, entry: Entry) -> bool:
-        """See `Order`."""
         return self._level_of(entry).restore(entry)
 
     def take(self, entry: Entry) -> None:
-        """See `Order`."""
         self._level_of(entry).take(entry)
 
     def on_delivered(self, entry: Entry) -> None:
-        """See `Order`."""
         level = self.level(entry.message.priority)
         self._delivered = self._delivered + 1 if level == self._turn else 1
         self._turn = level
 
     def first(self) -> Entry | None:
-        """See `Order`."""
         for level in self._sequence():
             if (entry := level.first()) is not None:
                 return entry

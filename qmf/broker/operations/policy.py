@@ -107,11 +107,9 @@ class AllowAll:
     has_key_rules = False  #: see `Policy`
 
     def key_check(self, principal: Principal, exchange: str) -> KeyCheck | None:  # noqa: ARG002
-        """See `Policy`."""
         return None
 
     def refusal(self, principal: Principal, operation: Operation) -> str:  # noqa: ARG002
-        """See `Policy`."""
         return ""
 
 

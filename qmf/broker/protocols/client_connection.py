@@ -77,13 +77,11 @@ class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
         return self._ended
 
     def abort(self) -> None:
-        """See `ClientSession`."""
         self._output.abort()
 
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See asyncio."""
         # Transports of other loops than asyncio's have its methods without being derived from its class.
         self._transport = cast("asyncio.Transport", transport)
         self._output.connect(self._transport)
@@ -102,12 +100,10 @@ class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
         self._input.hold(InputHold.WRITING)
 
     def resume_writing(self) -> None:
-        """See asyncio."""
         self._input.release(InputHold.WRITING)
         self._dispatch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
         if exc is not None:
             log.debug("lost: %s: %s", self, exc)
         if not self._has_begun:

@@ -27,7 +27,6 @@ class CopyingLink(QueueLink, EntryObserver):
     _next_cursor = 0
 
     def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         self._pending.append((entry, entry.message))
         if self.active:
             self._call_soon(self._copy_pending)
@@ -35,7 +34,6 @@ class CopyingLink(QueueLink, EntryObserver):
             self._leave_gone()
 
     def record(self) -> None:
-        """See `QueueLink`."""
         before, self.cursor = self.cursor, max(self.cursor, self._next_cursor)
         try:
             super().record()
@@ -43,7 +41,6 @@ class CopyingLink(QueueLink, EntryObserver):
             self.cursor = before
 
     def settle(self) -> None:
-        """See `QueueLink`."""
         self.cursor = max(self.cursor, self._next_cursor)
         super().settle()
 

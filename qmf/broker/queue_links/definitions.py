@@ -27,7 +27,7 @@ class LinkMode(enum.Enum):
 
 @attrs.frozen(eq=False)
 class QueueLinkDefinition:
-    """A link within a broker.
+    """A link within a broker; the `NodeLinkProperties` for observers.
 
     Attributes:
         name: of the link.
@@ -61,12 +61,10 @@ class QueueLinkDefinition:
 
     @property
     def mode_name(self) -> str:
-        """See `NodeLinkProperties`."""
         return self.mode.value
 
     @property
     def user(self) -> str:
-        """See `NodeLinkProperties`."""
         return self.principal.user
 
     def fields(self, cursor: int, passed: int) -> dict[str, object]:

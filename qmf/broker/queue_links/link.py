@@ -118,17 +118,14 @@ class QueueLink(abc.ABC):
 
     @property
     def passed(self) -> int:
-        """See `NodeLink`."""
         return self._allowance.passed
 
     @property
     def state_name(self) -> str:
-        """See `NodeLink`."""
         return self.state.value
 
     @property
     def fields(self) -> Mapping[str, object]:
-        """See `NodeLink`."""
         return self.wanted.fields(self.cursor, self.passed)
 
     # Beginning and end

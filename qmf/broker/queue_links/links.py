@@ -39,7 +39,6 @@ class BrokerQueueLinks(PausableForwarders[QueueLink]):
         self._operations = operations
 
     def add(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
-        """See `Forwarders`."""
         if not name:
             raise ForwardingError("invalid-argument: the name is empty")
         if self.has(name):
@@ -50,19 +49,15 @@ class BrokerQueueLinks(PausableForwarders[QueueLink]):
         self._keep(link)
 
     def remove(self, name: str) -> None:
-        """See `Forwarders`."""
         self._take(name).close()
 
     def pause(self, name: str) -> None:
-        """See `PausableForwarders`."""
         self.find(name).pause()
 
     def resume(self, name: str) -> None:
-        """See `PausableForwarders`."""
         self.find(name).resume()
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
-        """See `Forwarders`."""
         stored = read_stored_queue_link(name, fields)
         link = self._make(stored.definition, stored.cursor, stored.passed)
         try:
@@ -72,12 +67,10 @@ class BrokerQueueLinks(PausableForwarders[QueueLink]):
         self._keep(link)
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """See `Forwarders`."""
         for link in self:
             link.on_node_deleted(node)
 
     def on_policy_changed(self) -> None:
-        """See `Forwarders`."""
         for link in self:
             link.on_policy_changed()
 

@@ -25,7 +25,6 @@ class MovingLink(QueueLink):
     # Consumer
 
     def room(self) -> int:
-        """See `Consumer`."""
         if not self.active or self._writing:
             return 0
         taken = len(self._taken)
@@ -35,17 +34,14 @@ class MovingLink(QueueLink):
         return max(room, 0)
 
     def ready(self) -> bool:
-        """See `Consumer`."""
         return self.room() > 0
 
     def deliver(self, entry: Entry) -> None:
-        """See `Consumer`."""
         self._allowance.take(1)
         self._taken.append(entry)
         self._call_soon(self._move_later)
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
-        """See `Consumer`."""
         count = 0
         for entry in entries:
             if not self.ready():

@@ -55,7 +55,6 @@ class Deadlines(EntryObserver):
             self._timer.cancel()
 
     def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         until = relay_annotations(entry.message).get(RELAY_UNTIL)
         if isinstance(until, int):
             heapq.heappush(self._heap, (until / 1000, id(entry), entry))

@@ -85,31 +85,26 @@ class Relay:
 
     @property
     def dead_lettered(self) -> int:
-        """See `MessageRelay`."""
         return self.letters.count
 
     @property
     def retried(self) -> int:
-        """See `MessageRelay`."""
         return self._retried + (0 if self._link is None else self._link.retried)
 
     @property
     def state_name(self) -> str:
-        """See `MessageRelay`."""
         if self.paused:
             return PAUSED
         return PULLED if self.definition.waits else self._current.state.value
 
     @property
     def reason(self) -> str:
-        """See `MessageRelay`."""
         if self.paused:
             return ""
         return "the other broker takes the messages" if self.definition.waits else self._current.reason
 
     @property
     def since(self) -> float:
-        """See `MessageRelay`."""
         return self._current.since
 
     @property

@@ -69,7 +69,6 @@ class BrokerRelays(Relays[Relay]):
         return super().find(normal if self.has(normal) else name)
 
     def add(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
-        """See `Forwarders`."""
         definition = read_relay(name, properties, principal, strict=strict)
         if self.has(definition.name):
             raise ForwardingError(f"object already exists: {definition.name}")
@@ -82,7 +81,6 @@ class BrokerRelays(Relays[Relay]):
         self._keep(self._make(definition))
 
     def remove(self, name: str) -> None:
-        """See `Forwarders`."""
         relay = self._take(name)
         del self._table.routes[relay.name]
         relay.queue.reserved = ""
@@ -90,15 +88,12 @@ class BrokerRelays(Relays[Relay]):
         self._closing.spawn(relay.remove())
 
     def pause(self, name: str) -> None:
-        """See `Relays`."""
         self._closing.spawn(self.find(name).pause())
 
     def resume(self, name: str) -> None:
-        """See `Relays`."""
         self.find(name).resume()
 
     def retry(self, name: str, count: int) -> int:
-        """See `Relays`."""
         relay = self.find(name)
         source = self._registry.queue(relay.dead_letters)
         if source is None:
@@ -106,7 +101,6 @@ class BrokerRelays(Relays[Relay]):
         return self._move(source, relay, count)
 
     def restore(self, name: str, fields: Mapping[str, object]) -> None:
-        """See `Forwarders`."""
         definition = read_relay(name, *split_link_fields(fields))
         try:
             relay = self._make(definition)
@@ -129,12 +123,10 @@ class BrokerRelays(Relays[Relay]):
             self._start(relay)
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """See `Forwarders`."""
         for relay in self:
             relay.on_node_deleted(node)
 
     def on_policy_changed(self) -> None:
-        """See `Forwarders`."""
         for relay in self:
             relay.on_policy_changed()
 

@@ -83,24 +83,20 @@ class TransferEnd(SendingEnd):
         self._report(letters)
 
     def resume_on(self, terms: SendingTerms) -> None:
-        """See `SendingEnd`."""
         self.suspended_at = None
         super().resume_on(terms)
 
     def on_accepted(self, delivery_tags: Iterable[int]) -> None:
-        """See `OutgoingLink`."""
         tags = list(delivery_tags)
         super().on_accepted(tags)
         self._on_forwarded(len(tags))
 
     def on_held(self, delivery_tags: list[int]) -> None:
-        """See `OutgoingLink`."""
         known = sum(tag in self._unsettled for tag in delivery_tags)
         super().on_held(delivery_tags)
         self._on_forwarded(known)
 
     def on_outcome(self, event: OutcomeReceived) -> None:
-        """See `OutgoingLink`."""
         known = event.delivery_tag in self._unsettled
         super().on_outcome(event)
         if known and event.outcome is Outcome.ACCEPTED:
@@ -114,7 +110,6 @@ class TransferEnd(SendingEnd):
         return self._unsettled.pop(event.delivery_tag, None)
 
     def _prepare(self, message: Message) -> bytes:
-        """See `SendingEnd`."""
         found = relay_annotations(message)
         address = str(found.get(RELAY_TO, ""))
         if not address:
@@ -126,7 +121,6 @@ class TransferEnd(SendingEnd):
         return add_to_trace(with_sender(data, str(found.get(RELAY_USER, "")), to), self._trace.added)
 
     def _on_unsent(self, unsent: Sequence[tuple[Entry, str]]) -> None:
-        """See `SendingEnd`."""
         self._report(unsent)
 
 
@@ -185,12 +179,10 @@ class TransferLink(SendingLink[TransferEnd]):
         self._suspended = suspended
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
-        """See `LinkOwner`."""
         super().on_accepted(batch)
         self._forget_refusals()
 
     def on_held(self, batch: HeldBatch) -> None:
-        """See `LinkOwner`."""
         super().on_held(batch)
         self._forget_refusals()
 

@@ -129,16 +129,13 @@ class DefinitionRecorder(BrokerObserver):
     # Observer
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         if exchange.settings.durable:
             self._nodes[exchange] = self._define(DefinitionKind.EXCHANGE, exchange.name, properties_of(exchange))
 
     def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         self._forget(exchange, [key for key in self._bindings if key[0] == exchange.name])
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         if queue.settings.durable:
             self._nodes[queue] = self._define(
                 DefinitionKind.QUEUE, queue.name, {**properties_of(queue), _UNTOUCHED: True}
@@ -150,13 +147,11 @@ class DefinitionRecorder(BrokerObserver):
         self._set_pager(queue)
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         self._unused.discard(queue)
         self._untouched.discard(queue)
         self._forget(queue, [key for key in self._bindings if key[1] == queue.name])
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         if queue.settings.durable and (exchange.settings.durable or self._registry.is_predeclared(exchange)):
             fields: dict[str, object] = {
                 "exchange": exchange.name,
@@ -168,49 +163,40 @@ class DefinitionRecorder(BrokerObserver):
             self._bindings[key] = self._define(DefinitionKind.BINDING, "\n".join(key), fields)
 
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         if (id := self._bindings.pop((exchange.name, queue.name, spec.key), None)) is not None:
             self._journal.undefine(id)
 
     def on_topic_declared(self, topic: Topic) -> None:
-        """See `BrokerObserver`."""
         if topic.durable:
             fields = {**topic.properties, "exchange": topic.exchange.name, "durable": True}
             self._named[topic] = self._define(DefinitionKind.TOPIC, topic.name, fields)
 
     def on_policy_declared(self, policy: NodePolicy) -> None:
-        """See `BrokerObserver`."""
         if policy.durable:
             kind = next(kind for kind, made in _POLICIES.items() if made is policy.kind)
             self._named[policy] = self._define(kind, policy.pattern, dict(policy.properties))
 
     def on_topic_deleted(self, topic: Topic) -> None:
-        """See `BrokerObserver`."""
         self._forget_named(topic)
 
     def on_policy_deleted(self, policy: NodePolicy) -> None:
-        """See `BrokerObserver`."""
         self._forget_named(policy)
 
     def on_forwarder_declared(self, forwarder: ObservedDefinition) -> None:
-        """See `BrokerObserver`."""
         key = (DefinitionKind(forwarder.kind), forwarder.name)
         if forwarder.durable and key not in self._forwarders:  # otherwise it is being restored
             self._forwarders[key] = self._define(*key, dict(forwarder.fields))
 
     def on_forwarder_deleted(self, forwarder: ObservedDefinition) -> None:
-        """See `BrokerObserver`."""
         if (id := self._forwarders.pop((DefinitionKind(forwarder.kind), forwarder.name), None)) is not None:
             self._journal.undefine(id)
 
     def on_queue_link_advanced(self, link: NodeLink) -> None:
-        """See `BrokerObserver`."""
         kind = DefinitionKind.QUEUE_LINK
         if (id := self._forwarders.get((kind, link.name))) is not None:
             self._journal.define(Definition(id, kind, link.name, dict(link.fields)))
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:  # noqa: ARG002
-        """See `BrokerObserver`."""
         queue = link.queue
         touched = queue in self._untouched and not link.browsing
         if queue is None or not (touched or queue in self._unused):

@@ -40,7 +40,7 @@ class JournalUnit:
 
 
 class Journal:
-    """The journal of a broker. All methods belong to the thread of its loop."""
+    """The journal of a broker; its `Recorder`. All methods belong to the thread of its loop."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         """Make the journal of a broker; nothing is written yet.
@@ -104,14 +104,13 @@ class Journal:
             self._close_soon()
 
     def acknowledge(self, entry: Entry) -> None:
-        """See `Recorder`."""
         if entry.record is not None:
             self._end_changes()
             self._current.acknowledged.append((entry, entry.record))
             self.remove_message(entry)
 
     def remember(self, link: int, record: int, tags: Sequence[int]) -> bool:
-        """See `MemoryKeeper`."""
+        """As `MemoryKeeper.remember`."""
         if not self._current.unit.messages:
             return False
         self._current.unit.accepted.append(Acceptances(link, record, tags))
@@ -157,15 +156,12 @@ class Journal:
         return record <= self._stored
 
     def when_stored(self, callback: Callable[[], None]) -> None:
-        """See `Recorder`."""
         self._when_stored.append(callback)
 
     def flush(self) -> None:
-        """See `Recorder`."""
         self.close_unit(None)
 
     def close_unit(self, on_stored: OnStored | None) -> bool:
-        """See `Recorder`."""
         current = self._current
         if not current.unit:
             return False
@@ -236,9 +232,7 @@ class QueueJournal(EntryObserver):
             self._journal.add_message(self._queue, self._definition, entry)
 
     def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
-        """See `EntryObserver`."""
         self._journal.change_message(entry)
 
     def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         self._journal.remove_message(entry)

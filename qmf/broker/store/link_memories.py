@@ -24,21 +24,17 @@ class StoredMemories:
         self._journal = journal
 
     def define(self, name: str) -> int:
-        """See `MemoryKeeper`."""
         id = self._store.next_definition_id()
         self._journal.define(Definition(id, DefinitionKind.REMEMBERED_LINK, name, {}))
         return id
 
     def undefine(self, id: int) -> None:
-        """See `MemoryKeeper`."""
         self._journal.undefine(id)
 
     def remember(self, id: int, record: int, tags: Sequence[int]) -> bool:
-        """See `MemoryKeeper`."""
         return self._journal.remember(id, record, tags)
 
     def forget(self, id: int, records: Sequence[int]) -> None:
-        """See `MemoryKeeper`."""
         self._journal.forget(id, records)
 
     def restore(self) -> LinkMemories:

@@ -26,15 +26,12 @@ class TakenEntry:
     give_back: Callable[[Entry], None] | None = None
 
     def record(self, recorder: Recorder) -> None:
-        """See `Acquisition`."""
         recorder.acknowledge(self.entry)
 
     def commit(self) -> None:
-        """See `Acquisition`."""
         self.queue.delivery.accept(self.entry)
 
     def roll_back(self) -> None:
-        """See `Acquisition`."""
         if self.give_back is None:
             self.queue.delivery.put_back([self.entry])
         else:

@@ -43,16 +43,13 @@ class BrowsingLink(OutgoingLink):
         grant.begin(self)
 
     def count_waiting(self) -> int:
-        """See `OutgoingLink`."""
         return len(self._ahead)
 
     def on_stored(self, entry: Entry) -> None:
-        """See `Browser`."""
         self._ahead.append(entry)
         self.dispatch()
 
     def dispatch(self) -> None:
-        """See `OutgoingLink`."""
         contents = self.queue.contents
         while self._ahead and self.ready():
             entry = self._ahead.popleft()
@@ -72,7 +69,6 @@ class BrowsingLink(OutgoingLink):
         self.dispatch()
 
     def on_detached(self) -> None:
-        """See `OutgoingLink`."""
         self.queue.delivery.remove_browser(self)
         self._ahead.clear()
         self._unsettled.clear()

@@ -44,7 +44,7 @@ MAX_CREDIT = (1 << 31) - 1
 
 
 class ClientLinks:
-    """The links of one connection."""
+    """The links of one connection; their `LinkHolder`."""
 
     def __init__(
         self,
@@ -261,7 +261,6 @@ class ClientLinks:
             self._transport.flush_soon()
 
     def surrender(self, link: ResumableLink) -> Sequence[LinkNode]:
-        """See `LinkHolder`."""
         _, nodes = self._forget(link.link)
         self._transport.engine.links.detach(link.link, "amqp:link:stolen", "the link was resumed on another connection")
         self._transport.flush_soon()

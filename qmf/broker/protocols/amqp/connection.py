@@ -48,7 +48,7 @@ AMQP = "AMQP 1.0"
 
 
 class ServerConnection:
-    """A connection that a client made; a `ClientSession` for the broker.
+    """A connection that a client made; a `ClientSession` for the broker, the `TransportOwner`, and a `UserConnection`.
 
     Attributes:
         ended: done when the connection is gone.
@@ -105,7 +105,6 @@ class ServerConnection:
         return self._info
 
     def close(self, reason: str, cause: Reason | None = None) -> None:
-        """See `ClientSession`."""
         if self._timer is not None:
             self.abort()  # a client that has not opened the connection would not answer the close either
             return
@@ -113,30 +112,24 @@ class ServerConnection:
         self.transport.flush_soon()
 
     def abort(self) -> None:
-        """See `ClientSession`."""
         self.transport.abort()
 
     def traffic(self) -> Traffic:
-        """See `ClientSession`."""
         frames_in, frames_out = self._engine.frames
         return Traffic(frames_in, frames_out, self.transport.octets_in, self.transport.octets_out)
 
     def end_session(self, session: Hashable, reason: str) -> None:
-        """See `ClientSession`."""
         self._links.end_session(session, "amqp:resource-deleted", reason)
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """See `ClientSession`."""
         self._links.on_node_deleted(node)
 
     def on_policy_changed(self) -> None:
-        """See `ClientSession`."""
         self._links.on_policy_changed()
 
     # Owner of the transport
 
     def on_connected(self) -> None:
-        """See `TransportOwner`."""
         self._sessions.start(self)
         self._info = ClientInfo(self.transport.peer_address)
         self._sasl.host = self._info.host
@@ -144,11 +137,9 @@ class ServerConnection:
         self._start_timer()
 
     def on_writable(self) -> None:
-        """See `TransportOwner`."""
         self._links.dispatch()
 
     def on_event(self, event: EngineEvent | EventBatch) -> None:
-        """See `TransportOwner`."""
         if self._refused:
             return
         match event:
@@ -181,7 +172,6 @@ class ServerConnection:
                 self._on_failed(event)
 
     def on_disconnected(self, error: Exception | None) -> None:
-        """See `TransportOwner`."""
         if self._timer is not None:
             self._log_failure("it disconnected before it had opened the connection", logging.INFO)
         self._stop_timer()
@@ -234,7 +224,6 @@ class ServerConnection:
         self._log_failure(reason)
 
     def close_for(self, refusal: ConnectionRefusal) -> None:
-        """See `Connected`."""
         self._container = None
         self._engine.close(refusal.name, refusal.description, refusal.info)
         self.transport.flush_soon()

@@ -53,12 +53,10 @@ class CoordinatorLink:
 
     @property
     def name(self) -> str:
-        """See `ClientLink`."""
         return self._link.name
 
     @property
     def session(self) -> Hashable:
-        """See `ClientLink`."""
         return self._link.session_id
 
     def count_unsettled(self) -> tuple[int, int]:

@@ -78,17 +78,14 @@ class SharedCredit:
         return () if self._fanout is None else tuple(self._fanout.flows)
 
     def credit(self) -> int:
-        """See `FlowSender`."""
         return self._transport.engine.links.credit(self._link)
 
     def take_credit(self, count: int) -> None:
-        """See `FlowSender`."""
         self._transport.engine.links.add_credit(self._link, -count)
         self._in_flight -= count
         self._transport.flush_soon()
 
     def on_stopped(self) -> None:
-        """See `FlowSender`."""
         if (credit := self.credit()) > 0:
             self.take_credit(credit)
         self.give()

@@ -83,17 +83,14 @@ class IncomingLink:
 
     @property
     def name(self) -> str:
-        """See `ClientLink`."""
         return self.link.name
 
     @property
     def session(self) -> Hashable:
-        """See `ClientLink`."""
         return self.link.session_id
 
     @property
     def source(self) -> str:
-        """See `ClientLink`."""
         return "" if self.link.source is None else self.link.source.address or ""
 
     @property
@@ -103,12 +100,10 @@ class IncomingLink:
 
     @property
     def exchange(self) -> Exchange | DefaultExchange | None:
-        """See `ClientLink`."""
         return self.node if isinstance(self.node, Exchange | DefaultExchange) else None
 
     @property
     def presettled(self) -> bool:
-        """See `ClientLink`."""
         return self.link.presettled
 
     def count_unsettled(self) -> tuple[int, int]:

@@ -59,12 +59,10 @@ class OutgoingLink:
 
     @property
     def name(self) -> str:
-        """See `ClientLink`."""
         return self.link.name
 
     @property
     def session(self) -> Hashable:
-        """See `ClientLink`."""
         return self.link.session_id
 
     @property
@@ -74,7 +72,6 @@ class OutgoingLink:
 
     @property
     def target(self) -> str:
-        """See `ClientLink`."""
         return "" if self.link.target is None else self.link.target.address or ""
 
     def attach(self, grant: ConsumeGrant) -> None:
@@ -98,11 +95,9 @@ class OutgoingLink:
             self._delivery.dispatch()
 
     def ready(self) -> bool:
-        """See `Consumer`."""
         return len(self._unsettled) < MAX_UNSETTLED and self._transport.can_send(self.link)
 
     def deliver(self, entry: Entry) -> None:
-        """See `Consumer`."""
         self._send(entry, self._data_to_send(entry.message))
 
     def _data_to_send(self, message: Message) -> bytes:
@@ -120,12 +115,10 @@ class OutgoingLink:
             self._unsettled[delivery_tag] = entry
 
     def room(self) -> int:
-        """See `Consumer`."""
         most = MAX_UNSETTLED - len(self._unsettled)
         return min(most, self._transport.room(self.link)) if most > 0 else 0
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
-        """See `Consumer`."""
         if self.queue.reserved:
             return self._deliver_singly(entries)
         messages: list[bytes] = []
@@ -153,7 +146,6 @@ class OutgoingLink:
         return len(entries)
 
     def count_unsettled(self) -> tuple[int, int]:
-        """See `ClientLink`."""
         entries = [*self._unsettled.values(), *(acquisition.entry for acquisition in self._acquired)]
         return len(entries), sum(entry.size for entry in entries)
 
@@ -276,14 +268,11 @@ class LinkAcquisition:
     event: OutcomeReceived
 
     def record(self, recorder: Recorder) -> None:
-        """See `Acquisition`."""
         if self.event.outcome is Outcome.ACCEPTED:
             recorder.acknowledge(self.entry)
 
     def commit(self) -> None:
-        """See `Acquisition`."""
         self.link.commit(self)
 
     def roll_back(self) -> None:
-        """See `Acquisition`."""
         self.link.roll_back(self)

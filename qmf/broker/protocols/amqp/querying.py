@@ -35,7 +35,6 @@ class QueryingIncomingLink(IncomingLink):
         self._asking = False
 
     def on_deliveries(self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int = 0) -> None:
-        """See `IncomingLink`."""
         self._waiting.extend((delivery_tag, data, message_format) for delivery_tag, data in deliveries)
         if not self._asking:
             self._go_on()

@@ -30,13 +30,11 @@ class RememberingIncomingLink(IncomingLink):
     _unconfirmed = _due = 0
 
     def begin(self) -> None:
-        """See `IncomingLink`."""
         self.memory.users += 1
         self._unconfirmed = self._due = 0
         super().begin()
 
     def end(self) -> None:
-        """See `IncomingLink`."""
         self.memory.users -= 1
         super().end()
 
@@ -70,7 +68,6 @@ class RememberingIncomingLink(IncomingLink):
         return chosen
 
     def on_published(self, events: Sequence[Delivery]) -> None:
-        """See `IncomingLink`."""
         if self.link.resumption is not None:
             waiting = {event.delivery_tag: (self, event) for event in events if event.delivery_tag is not None}
             self.memory.begin(waiting)

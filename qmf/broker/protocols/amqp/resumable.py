@@ -159,7 +159,6 @@ class ResumableOutgoingLink(TaggedOutgoingLink):
                 self.settle(entry, OutcomeReceived(self.link, tag, outcome))
 
     def reattach(self, transport: AmqpTransport, link: Link) -> None:
-        """See `TaggedOutgoingLink`."""
         super().reattach(transport, link)
         self.attempt = _attempt(link)
 

@@ -89,7 +89,6 @@ class SaslServer:
 
     @property
     def passed(self) -> bool:
-        """See `SecurityLayer`."""
         return self.user is not None
 
     @property

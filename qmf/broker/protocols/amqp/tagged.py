@@ -92,7 +92,6 @@ class TaggedOutgoingLink(OutgoingLink):
         self.link = link
 
     def ready(self) -> bool:
-        """See `Consumer`."""
         if not self.resumable:
             return super().ready()
         held = len(self._held)
@@ -101,7 +100,6 @@ class TaggedOutgoingLink(OutgoingLink):
         )
 
     def dispatch(self) -> None:
-        """See `OutgoingLink`."""
         engine = self._transport.engine
         while self._resuming and engine.links.credit(self.link) > 0:
             # Without data, which the receiver has.
@@ -111,7 +109,6 @@ class TaggedOutgoingLink(OutgoingLink):
         super().dispatch()
 
     def room(self) -> int:
-        """See `Consumer`."""
         if not self.resumable:
             return super().room()
         held = len(self._held)
@@ -129,7 +126,6 @@ class TaggedOutgoingLink(OutgoingLink):
         return self._send_all_tagged(entries, messages)
 
     def _send(self, entry: Entry, data: bytes) -> None:
-        """See `OutgoingLink`."""
         if not self.resumable:
             super()._send(entry, data)
             return
@@ -140,7 +136,6 @@ class TaggedOutgoingLink(OutgoingLink):
             self._send_tagged(entry, data)
 
     def on_detached(self) -> None:
-        """See `OutgoingLink`."""
         super().on_detached()
         self._delivery.release(self._take_held())
 

@@ -45,7 +45,7 @@ _PUBACK = _T.PUBACK
 
 
 class MqttClient:
-    """A client that is connected, with its session.
+    """A client that is connected, with its session; the `ReceivingClient` of its consumers.
 
     Attributes:
         machine: of the connection.
@@ -397,29 +397,23 @@ class MqttClient:
 
     @property
     def exchange_name(self) -> str:
-        """See `ReceivingClient`."""
         return self._publishing.exchange.name
 
     @property
     def has_room(self) -> bool:
-        """See `ReceivingClient`."""
         return self._connection.has_room
 
     def write(self, data: bytes) -> None:
-        """See `ReceivingClient`."""
         self._connection.write(data)
 
     def clock(self) -> float:
-        """See `ReceivingClient`."""
         return self._registry.clock()
 
     def finish_later(self, finish: Callable[[], None]) -> None:
-        """See `ReceivingClient`."""
         self._finishing.append(finish)
         self._turn_soon()
 
     def record_later(self, message: QueuedMessage, packet_id: int) -> None:
-        """See `ReceivingClient`."""
         self._recording.append((message, packet_id))
         self._turn_soon()
 

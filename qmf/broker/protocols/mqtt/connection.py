@@ -36,7 +36,7 @@ log = logging.getLogger("qmf.broker")
 
 
 class MqttConnection(ClientConnection):
-    """A connection that a client of MQTT made.
+    """A connection that a client of MQTT made; a `ConnectedClient`, the `SessionHolder`, and a `CountedClient`.
 
     Attributes:
         machine: without I/O, the connection itself.
@@ -66,12 +66,10 @@ class MqttConnection(ClientConnection):
     # ClientSession
 
     def traffic(self) -> Traffic:
-        """See `ClientSession`."""
         machine = self.machine
         return Traffic(machine.packets_in, machine.packets_out, self._input.octets, self._output.octets)
 
     def totals(self) -> MqttTotals:
-        """See `CountedClient`."""
         machine, client = self.machine, self._client
         sent, received = (0, 0) if client is None else client.publications
         return MqttTotals(
@@ -79,7 +77,6 @@ class MqttConnection(ClientConnection):
         )
 
     def close(self, reason: str, cause: Reason | None = None) -> None:
-        """See `ClientSession`."""
         if cause is not None:
             code = REASONS[cause]
         else:
@@ -96,7 +93,6 @@ class MqttConnection(ClientConnection):
             self.end(ReasonCode.ADMINISTRATIVE_ACTION, f"{node.name!r} was deleted")
 
     def on_policy_changed(self) -> None:
-        """See `ClientSession`."""
         if self._client is not None and (reason := self._client.missing_right()):
             self._registry.observer.on_link_revoked(self, "subscriptions", reason)
             self.end(ReasonCode.NOT_AUTHORIZED, reason)
@@ -105,7 +101,6 @@ class MqttConnection(ClientConnection):
 
     @property
     def will_topic(self) -> str:
-        """See `SessionHolder`."""
         will = self.machine.will
         return "" if will is None else will.topic
 
@@ -122,7 +117,6 @@ class MqttConnection(ClientConnection):
     # asyncio.Protocol
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio."""
         self._input.count(len(data))
         self.machine.feed(data)
         self._handle()
@@ -132,7 +126,6 @@ class MqttConnection(ClientConnection):
             self._input.hold(InputHold.STORING)
 
     def on_answered(self) -> None:
-        """See `ConnectedClient`."""
         if self._client is not None and not self._client.unanswered:
             self._input.release(InputHold.STORING)
 
@@ -212,11 +205,9 @@ class MqttConnection(ClientConnection):
     # LoginOwner
 
     def on_challenge(self, data: bytes) -> None:
-        """See `LoginOwner`."""
         self.write(self.machine.challenge(data))
 
     def on_authenticated(self, result: Authenticated, mechanism: str) -> None:
-        """See `LoginOwner`."""
         if self.machine.state is MqttState.CLOSED:
             return
         if self.machine.state is MqttState.RENEWING:

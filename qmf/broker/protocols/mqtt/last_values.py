@@ -74,12 +74,10 @@ class SubjectQueue(EntryObserver):
             self._queue.contents.remove(entry)
 
     def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         self._entries.pop(entry.message.subject, None)
         self._entries[entry.message.subject] = entry
 
     def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         if self._entries.get(entry.message.subject) is entry:
             del self._entries[entry.message.subject]
 

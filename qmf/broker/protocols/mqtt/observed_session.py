@@ -56,22 +56,18 @@ class ObservedSession:
 
     @property
     def durable(self) -> bool:
-        """See `LastingSession`."""
         return self.session.durable
 
     @property
     def expiry(self) -> int:
-        """See `LastingSession`."""
         return self.session.expiry
 
     @property
     def client(self) -> SessionHolder | None:
-        """See `LastingSession`."""
         return self._holder
 
     @property
     def queue(self) -> Queue | None:
-        """See `LastingSession`."""
         return self.session.queue
 
     @property
@@ -83,25 +79,20 @@ class ObservedSession:
 
     @property
     def subscription_count(self) -> int:
-        """See `LastingSession`."""
         return len(self.session.subscriptions)
 
     @property
     def inflight(self) -> int:
-        """See `LastingSession`."""
         return len(self.session.sent)
 
     @property
     def unreleased(self) -> int:
-        """See `LastingSession`."""
         return len(self.session.received)
 
     def disconnect(self, reason: str) -> None:
-        """See `LastingSession`."""
         if self._holder is not None:
             self._holder.end(ReasonCode.ADMINISTRATIVE_ACTION, reason)
 
     def discard(self, reason: str) -> None:
-        """See `LastingSession`."""
         self.disconnect(reason)
         self._end(self.session)

@@ -91,7 +91,6 @@ class QueueConsumer:
     # ClientLink
 
     def count_unsettled(self) -> tuple[int, int]:
-        """See `ClientLink`."""
         entries = [
             each.item.entry
             for _, each in self._session.sent
@@ -102,11 +101,9 @@ class QueueConsumer:
     # Consumer
 
     def ready(self) -> bool:
-        """See `Consumer`."""
         return self.room() > 0
 
     def room(self) -> int:
-        """See `Consumer`."""
         client = self._client
         if not client.has_room or self._session.again:
             return 0
@@ -115,11 +112,9 @@ class QueueConsumer:
         return min(client.machine.send_quota, MAX_UNDER_WAY) - len(self._session.sent)
 
     def deliver(self, entry: Entry) -> None:
-        """See `Consumer`."""
         self._send(entry, self._client.clock())
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
-        """See `Consumer`."""
         client, now, sent = self._client, self._client.clock(), 0
         while sent < len(entries) and client.has_room:
             if count := self._send_run(entries, sent):

@@ -51,7 +51,6 @@ class RetainedMessages(SubjectQueue):
         return [entry.message for entry in sorted(found, key=_position)]
 
     def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         super().on_enqueued(entry)
         level = self._root
         for word in entry.message.subject.split("/"):
@@ -61,7 +60,6 @@ class RetainedMessages(SubjectQueue):
         level.entry = entry
 
     def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
         super().on_dequeued(entry)
         words = entry.message.subject.split("/")
         path = [self._root]

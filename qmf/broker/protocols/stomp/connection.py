@@ -29,7 +29,7 @@ _MAX_HEARTBEAT = 24 * 3600 * 1000
 
 
 class StompConnection(ClientConnection):
-    """A connection that a client of STOMP made.
+    """A connection that a client of STOMP made; a `StompConnectionEnd`, and so a `FrameSender`.
 
     Attributes:
         version: that both ends have agreed on.
@@ -55,11 +55,9 @@ class StompConnection(ClientConnection):
     # ClientSession
 
     def traffic(self) -> Traffic:
-        """See `ClientSession`."""
         return Traffic(self._frames_in, self._frames_out, self._input.octets, self._output.octets)
 
     def close(self, reason: str, cause: Reason | None = None) -> None:  # noqa: ARG002 - there are no codes
-        """See `ClientSession`."""
         self.fail(reason)
 
     def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002 - a connection has one
@@ -67,12 +65,10 @@ class StompConnection(ClientConnection):
         self.fail(reason)
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """See `ClientSession`."""
         if self._client is not None and self._client.uses(node):
             self.fail(f"{node.name!r} was deleted")
 
     def on_policy_changed(self) -> None:
-        """See `ClientSession`."""
         if self._client is not None and (reason := self._client.missing_right()):
             self._registry.observer.on_link_revoked(self, "subscriptions", reason)
             self.fail(reason)
@@ -80,7 +76,6 @@ class StompConnection(ClientConnection):
     # asyncio.Protocol
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio."""
         self._input.count(len(data))
         self._reader.feed(data)
         self._handle()
@@ -145,7 +140,6 @@ class StompConnection(ClientConnection):
         """See `LoginOwner`: no mechanism that is used here has any."""
 
     def on_authenticated(self, result: Authenticated, mechanism: str) -> None:
-        """See `LoginOwner`."""
         connect = self._connect
         if connect is None or self._closing:
             return
@@ -189,12 +183,10 @@ class StompConnection(ClientConnection):
     # For the client
 
     def send_frame(self, command: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> None:
-        """See `FrameSender`."""
         self._frames_out += 1
         self._output.write(encode_frame(command, headers, body, self.version))
 
     def fail(self, reason: str, frame: Frame | None = None) -> None:
-        """See `StompConnectionEnd`."""
         if self._closing:
             return
         self._leave()
@@ -210,7 +202,6 @@ class StompConnection(ClientConnection):
         self.finish()
 
     def finish(self) -> None:
-        """See `StompConnectionEnd`."""
         self._leave()
         self._closing = True
         self._close_transport()
@@ -237,11 +228,9 @@ class StompConnection(ClientConnection):
     # What is sent, and has yet to be stored
 
     def hold_reading(self) -> None:
-        """See `StompConnectionEnd`."""
         self._input.hold(InputHold.STORING)
 
     def resume_reading(self) -> None:
-        """See `StompConnectionEnd`."""
         self._input.release(InputHold.STORING)
 
     # Time

@@ -100,24 +100,20 @@ class StompSubscription:
     # ClientLink
 
     def count_unsettled(self) -> tuple[int, int]:
-        """See `ClientLink`."""
         entries = [*self._unsettled.values(), *self._held.values()]
         return len(entries), sum(entry.size for entry in entries)
 
     # Consumer
 
     def ready(self) -> bool:
-        """See `Consumer`."""
         return self.room() > 0
 
     def room(self) -> int:
-        """See `Consumer`."""
         if not self._connection.has_room:
             return 0
         return self.terms.prefetch if self.presettled else self.terms.prefetch - len(self._unsettled)
 
     def deliver(self, entry: Entry) -> None:
-        """See `Consumer`."""
         terms, message = self.terms, entry.message
         self.transfers += 1
         id = f"{self._number}-{self.transfers}"
@@ -135,7 +131,6 @@ class StompSubscription:
         self._connection.send_frame("MESSAGE", headers + more, body)
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
-        """See `Consumer`."""
         sent = 0
         for entry in entries:
             if not self.ready():
@@ -204,15 +199,12 @@ class StompAcquisition:
         self._accepted = accepted
 
     def record(self, recorder: Recorder) -> None:
-        """See `Acquisition`."""
         if self._accepted:
             for entry in self._entries.values():
                 recorder.acknowledge(entry)
 
     def commit(self) -> None:
-        """See `Acquisition`."""
         self._subscription.end_hold(self._entries, accepted=self._accepted, committed=True)
 
     def roll_back(self) -> None:
-        """See `Acquisition`."""
         self._subscription.end_hold(self._entries, accepted=self._accepted, committed=False)
