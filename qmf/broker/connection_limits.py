@@ -40,7 +40,6 @@ class ConnectionCounts:
 
         Args:
             address: host of the client.
-            user: its name.
 
         Returns:
             empty if it may stay and is counted; else the reason why not.

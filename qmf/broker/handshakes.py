@@ -73,7 +73,6 @@ class Handshakes:
             limit: handshakes of one address at a time; 0 for no limit.
             counted: seconds for which one is counted at most: slow clients keep others of their address waiting for
                 so long.
-            counters: of the broker.
         """
         self._counters = counters
         self.limit = limit

@@ -73,7 +73,6 @@ class LocalSubscription(Subscription):
         """Begin to consume from the queue that the grant is for.
 
         Args:
-            bus: that it belongs to.
             binding, on_message, prefetch: as of `Bus.subscribe`.
             grant: the right to its queue, which is bound already.
         """
@@ -155,7 +154,6 @@ class LocalBus(Bus):
         """Make a bus that is connected.
 
         Args:
-            operations: of the broker.
             name: unique in the broker; the names of its queues start with it.
             timeout: seconds for which an answer waits for room in a queue from which its receiver takes nothing.
         """

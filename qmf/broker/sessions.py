@@ -37,7 +37,6 @@ class ClientSessions:
         """Make the clients of a broker, which has none yet.
 
         Args:
-            operations: of the broker.
             limits: numbers of clients at the same time.
         """
         self._operations = operations
@@ -73,7 +72,6 @@ class ClientSessions:
         """A client has logged in, and `info` is complete. If it is refused, its protocol is to close the connection.
 
         Args:
-            session: the client.
             replaces: another connection of the same client, which its protocol is to close then: both are counted as
                 one. None for none.
         """

@@ -39,7 +39,6 @@ def log_output(options: argparse.Namespace, syslog: str = SYSLOG) -> LogOutput:
     """Where the log goes: by default to standard error, in the background to the syslog.
 
     Args:
-        options: of the command line.
         syslog: socket of the system's log. Without one, a broker in the background logs to files alone.
     """
     named = options.log_output

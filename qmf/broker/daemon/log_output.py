@@ -127,7 +127,6 @@ class LogWriter:
         """Log to `output` within the block.
 
         Args:
-            output: where to.
             syslog: socket of the system's log.
 
         Raises:

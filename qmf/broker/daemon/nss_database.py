@@ -36,7 +36,6 @@ class NssDatabase:
         Args:
             folder: of the database.
             name: of the broker's certificate.
-            password: see there.
 
         Raises:
             TlsError: a program is missing.

@@ -35,7 +35,6 @@ class Reloader:
         """Prepare for reading files again; nothing is read yet.
 
         Args:
-            broker: that runs.
             writer: of its log.
             users, tls, access, audit: None where there are none.
         """

@@ -166,7 +166,6 @@ def security_warnings(
 
     Args:
         host: the address that it listens on.
-        options: of the command line.
         users: passwords by user, or None where there are none.
         tls: None without.
     """

@@ -14,7 +14,6 @@ def run_store_command(data_dir: Path, salvage_to: Path | None) -> int:
     """Check a store, or save from it what can be read, and print what was found.
 
     Args:
-        data_dir: the data folder.
         salvage_to: an empty or new folder for what can be saved; None to check only.
 
     Returns:

@@ -66,7 +66,6 @@ class BrokerTls:
         """Read the files.
 
         Args:
-            options: see there.
             export: writes them before they are read, from where they come.
 
         Raises:

@@ -30,7 +30,6 @@ class AddressedMessages:
         """Make what readdresses messages, and the queue for dead letters where that is missing.
 
         Args:
-            operations: of this broker.
             principal: on whose behalf they are published.
             dead_letters: name of the queue for those that have no node here, or may not be published.
 

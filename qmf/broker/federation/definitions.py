@@ -139,7 +139,6 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
     """A domain from its properties, which have qpidd's names.
 
     Args:
-        name: of the domain.
         properties: ``url`` (a text with one URL or several behind commas, or a list of them), ``username``,
             ``password``, ``sasl_mechanisms``, ``sasl_service``, ``min_ssf``, ``max_ssf``, ``durable``,
             ``ssl_trustfile``, ``ssl_certfile``, ``ssl_keyfile``, ``token_file``.
@@ -213,12 +212,9 @@ def read_link(
     """A link from its properties, or from what the store has of it (`split_link_fields`).
 
     Args:
-        direction: of its messages.
-        name: of the link.
         properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, ``max_hops``,
             ``reliability``, ``peer_type``, ``by_address``, ``dead_letters``, and those of a queue, which begin with
             ``qpid.``.
-        principal: who creates it.
         container: container id under which the other broker knows it; None for a new one.
         strict: refuse other properties.
 

@@ -35,8 +35,6 @@ class DirectedLinks(PeerConnectors[BrokerLink]):
 
         Args:
             services, is_taken: see `PeerConnectors`.
-            direction: of their messages.
-            domains: of the broker.
         """
         super().__init__(services, is_taken, "interconnection", f"{direction.value} link")
         self._direction = direction

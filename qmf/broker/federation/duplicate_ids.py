@@ -66,7 +66,6 @@ class DuplicateIds:
         """A message with its id. One that its publisher has given is kept; one of another link is replaced.
 
         Args:
-            entry: the message.
             data: what is sent of it. What the broker cannot read has no id.
         """
         if entry.message.opaque:

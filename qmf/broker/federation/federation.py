@@ -34,7 +34,6 @@ class BrokerFederation:
         """Make a federation without domains.
 
         Args:
-            operations: of the broker.
             container: its container id.
             backoff: waits between attempts to connect.
         """

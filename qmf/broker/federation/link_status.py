@@ -94,7 +94,6 @@ class LinkStatus:
         """The state changes.
 
         Args:
-            trigger: what happened.
             reason: why it is not up then.
 
         Returns:

@@ -83,8 +83,6 @@ class PeerConnector(abc.ABC):
         """Make a connection, which begins after `start`.
 
         Args:
-            kind, name, domain, durable, fields: as the attributes.
-            services: of the broker.
             container: container id under which the other broker knows it.
             who: what it is, for the log.
         """

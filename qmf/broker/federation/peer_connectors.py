@@ -25,7 +25,6 @@ class PeerConnectors(Forwarders[C]):
         """Make those of a broker that has none.
 
         Args:
-            services: of the broker.
             is_taken: says whether one of any type has a name.
             called, label: see `Forwarders`.
         """

@@ -54,9 +54,6 @@ class BrokerLink(PeerConnector, LinkOwner):
         """Make a link, which connects after `start`.
 
         Args:
-            definition: as the attribute.
-            domain: the other broker.
-            services: of the broker.
             who: what it is, for the log; by default a link of its domain.
         """
         who = who or f"{definition.direction.value} link {definition.name} of domain {domain.name}"
@@ -247,7 +244,6 @@ class BrokerLink(PeerConnector, LinkOwner):
         """What is asked of the other broker, so that the link can be resumed on the next connection.
 
         Args:
-            network: the connection.
             unsettled: what this broker knows.
 
         Returns:

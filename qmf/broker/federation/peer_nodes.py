@@ -19,7 +19,6 @@ def remote_source(definition: LinkDefinition, product: str) -> Terminus:
     """The source of an incoming link, at a broker.
 
     Args:
-        definition: of the link.
         product: of the broker, as it names itself.
 
     Raises:

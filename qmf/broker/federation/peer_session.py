@@ -28,7 +28,6 @@ class PeerSession:
 
         Args:
             network: the connection, which is open.
-            domain: name of the domain.
             user: as whom this broker has logged in, or empty.
             bridge: name of the route of which it is, or empty.
             drop: ends the connection for a reason; the link connects again.

@@ -139,10 +139,8 @@ def read_route_link(
     """A link from its properties, which have qpidd's names, or from what the store has of it (`split_link_fields`).
 
     Args:
-        name: of the link.
         properties: ``host``, ``port``, ``transport``, ``durable``, ``authMechanism``, ``username``, ``password``;
             of this broker's own ``alternates``, ``ssl_trustfile``, ``ssl_certfile``, ``ssl_keyfile``, ``token_file``.
-        principal: who creates it.
         container: container id under which the other broker knows it; None for a new one.
         strict: refuse other properties.
 
@@ -212,10 +210,8 @@ def read_bridge(
     The properties have qpidd's names; ``max_hops`` and ``reliability`` are this broker's.
 
     Args:
-        name: of the bridge.
         properties: ``link``, ``src``, ``dest``, ``key``, ``tag``, ``excludes``, ``srcIsQueue``, ``srcIsLocal``,
             ``dynamic``, ``sync``, ``credit``, ``durable``, ``queue``, ``max_hops``, ``reliability``.
-        principal: who creates it.
         container: container id under which the other broker knows it; None for a new one.
         strict: refuse other properties.
 

@@ -16,12 +16,7 @@ class RouteLink(PeerConnector):
     """
 
     def __init__(self, definition: RouteLinkDefinition, services: LinkServices) -> None:
-        """Make a link, which connects after `start`.
-
-        Args:
-            definition: as the attribute.
-            services: of the broker.
-        """
+        """Make a link, which connects after `start`."""
         super().__init__(
             "link",
             definition.name,

@@ -60,7 +60,6 @@ class BrokerBridges(PeerConnectors[BridgeLink]):
 
         Args:
             services, is_taken: see `PeerConnectors`.
-            links: of the broker.
         """
         super().__init__(services, is_taken, "bridge")
         self._links = links

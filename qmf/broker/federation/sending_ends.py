@@ -57,7 +57,6 @@ class SendingEnd(TaggedOutgoingLink, abc.ABC):
         """Make an end, which sends after `attach`.
 
         Args:
-            terms: of the connection.
             queue, selector: see `OutgoingLink`.
         """
         super().__init__(

@@ -267,10 +267,8 @@ def report_doubt(registry: NodeRegistry, who: str, name: str, end: SendingEnd, r
     """It is not known whether the other broker has the messages of an end that have no outcome.
 
     Args:
-        registry: of the broker.
         who: what has sent them, for the log.
         name: of that.
-        end: which.
         reason: why, and what becomes of them.
     """
     count = len(end.unsettled)

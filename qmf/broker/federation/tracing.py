@@ -40,7 +40,6 @@ class LinkTrace:
         Args:
             own: id of this broker.
             peer: that of the other one; empty if it has none.
-            definition: of the link.
         """
         outgoing = definition.direction is LinkDirection.OUTGOING
         self.added = definition.tag or (own if outgoing else peer)

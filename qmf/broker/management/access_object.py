@@ -23,11 +23,7 @@ class ManagedAccess(model.Access, SampledObject):
     """The rules of a broker."""
 
     def __init__(self, access: FileAccessControl) -> None:
-        """Make the object of the broker's rules.
-
-        Args:
-            access: that it explains.
-        """
+        """Make the object of the broker's rules."""
         super().__init__(name="rules", file=lstr(str(access.file)))
         self._access = access
         self.sample()

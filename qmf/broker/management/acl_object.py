@@ -30,7 +30,6 @@ class ManagedAcl(model.Acl, SampledObject):
 
         Args:
             broker: that is controlled.
-            access: that it shows.
             limits: numbers of connections.
         """
         super().__init__(
@@ -85,11 +84,7 @@ class AclEvents(AccessWatcher):
     """Raises events for decisions."""
 
     def __init__(self, agent: Agent) -> None:
-        """Make what raises the events; it observes nothing by itself.
-
-        Args:
-            agent: of the broker.
-        """
+        """Make what raises the events; it observes nothing by itself."""
         self._agent = agent
 
     def on_decision(self, lookup: rules.Lookup, decision: Decision) -> None:

@@ -173,7 +173,6 @@ class Administration:
         """Publish waiting messages of a queue to an exchange, as new ones; what is refused stays.
 
         Args:
-            queue: whose messages.
             count: how many at most; 0 for all.
             exchange: its name; None for the alternate exchange of the queue.
             filter: see `message_filter`.
@@ -200,7 +199,6 @@ class Administration:
         """Redirect new messages of a queue to another one, and those of that to the first; or end that.
 
         Args:
-            source: name of the queue.
             target: name of the other queue; empty to end a redirection, which moves its messages to `source`.
 
         Raises:
@@ -250,7 +248,6 @@ class Administration:
         """Create a route on a link, unless there is one from this source to this destination with this key.
 
         Args:
-            link: its name.
             properties: of the route, ``src``, ``dest`` and ``key`` among them.
 
         Raises:

@@ -53,9 +53,7 @@ class ManagementAgent:
         connects.
 
         Args:
-            operations: of the broker.
             name: of the broker, the instance in its agent's name; None for the machine's name and the port.
-            setup: how the broker was started.
             process: what consoles may change in the process of the broker; None for nothing.
 
         Raises:

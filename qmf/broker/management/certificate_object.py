@@ -34,7 +34,6 @@ class ManagedCertificate(model.Certificate, SampledObject):
         """Make the object of the broker's certificate.
 
         Args:
-            agent: raises the event.
             current: returns the certificate as DER; it may be another one after the files were read again.
             clock: returns the seconds since 1970.
         """

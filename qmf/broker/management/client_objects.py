@@ -86,9 +86,6 @@ class ManagedConnection(model.Connection, SampledObject):
         """Make the object of a client's connection.
 
         Args:
-            vhost: that it belongs to.
-            client: of the broker.
-            links: of the client.
             listening: host and port that the broker listens on.
         """
         info = client.info
@@ -151,10 +148,7 @@ class ManagedSession(model.Session, SampledObject):
         """Make the object of a client's session.
 
         Args:
-            vhost: that it belongs to.
-            connection: that it is in.
             session: as of `ClientLink`.
-            links: of the session.
         """
         name = str(uuid.uuid4())
         super().__init__(

@@ -49,8 +49,6 @@ class EventPublisher(RaisingObserver):
         """Make the publisher, which is notified by the broker.
 
         Args:
-            agent: of the broker.
-            registry: of the broker.
             listening: host and port that the broker listens on.
         """
         super().__init__(agent)

@@ -22,12 +22,7 @@ class ManagedRelay(model.Relay, SampledObject):
     """What forwards messages to a domain."""
 
     def __init__(self, relay: MessageRelay, operations: Operations) -> None:
-        """Make the object of a relay.
-
-        Args:
-            relay: of the broker.
-            operations: of the broker.
-        """
+        """Make the object of a relay."""
         super().__init__(
             name=sstr(relay.name),
             domain=sstr(relay.domain_name),
@@ -66,12 +61,7 @@ class ManagedQueueLink(model.QueueLink, SampledObject):
     """A link within the broker."""
 
     def __init__(self, link: NodeLink, operations: Operations) -> None:
-        """Make the object of a link.
-
-        Args:
-            link: of the broker.
-            operations: of the broker.
-        """
+        """Make the object of a link."""
         wanted = link.wanted
         super().__init__(
             name=sstr(link.name),
@@ -112,9 +102,7 @@ class ForwardingPublisher(RaisingObserver):
         """Make the publisher, and add objects for what exists.
 
         Args:
-            agent: of the broker.
             sampler: updates the objects from now on.
-            operations: of the broker.
         """
         super().__init__(agent)
         self._operations = operations

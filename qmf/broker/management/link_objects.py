@@ -16,12 +16,7 @@ class ManagedIncoming(model.Incoming, SampledObject):
     """A link on which a client sends."""
 
     def __init__(self, session: model.Session, connection: ManagedConnection, link: ClientLink) -> None:
-        """Make the object of a link on which a client sends.
-
-        Args:
-            session, connection: that it belongs to.
-            link: of the broker.
-        """
+        """Make the object of a link on which a client sends."""
         super().__init__(**_properties(session, connection, link))
         self._link = link
 
@@ -62,9 +57,7 @@ class ManagedSubscription(model.Subscription, SampledObject):
         """Make the object of a link on which a client receives.
 
         Args:
-            session: that it belongs to.
             queue_object: the queue as managed object, where there is one.
-            link, queue: of the broker.
         """
         super().__init__(
             sessionRef=session,

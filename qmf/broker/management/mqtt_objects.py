@@ -25,7 +25,6 @@ class ManagedMqttSession(model.MqttSession, SampledObject):
         """Make the object of a session.
 
         Args:
-            session: of the broker.
             objects: of the connections and queues of the broker.
         """
         self._session = session
@@ -65,7 +64,6 @@ class MqttSessionPublisher(RaisingObserver):
         """Make the publisher, which is notified by the broker.
 
         Args:
-            agent: of the broker.
             sampler: updates the objects from now on.
             objects: of the connections and queues of the broker.
             listening: host and port that the broker listens on.

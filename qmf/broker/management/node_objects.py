@@ -63,11 +63,7 @@ class ManagedBroker(model.Broker, SampledObject):
         """Make the object of the broker.
 
         Args:
-            system: that it runs on.
-            registry: of the broker.
             process: what consoles may change in the process of the broker; None for nothing.
-            setup: how it was started.
-            administration: carries out its methods.
         """
         super().__init__(
             name=BROKER,
@@ -205,7 +201,6 @@ class ManagedVhost(model.Vhost, SampledObject):
         """Make the object of the virtual host.
 
         Args:
-            broker: that it belongs to.
             tag: identifies the broker among others.
         """
         super().__init__(brokerRef=broker, name="/", federationTag=tag)
@@ -226,9 +221,6 @@ class ManagedQueue(model.Queue, SampledObject):
         """Make the object of a queue.
 
         Args:
-            vhost: that it belongs to.
-            queue: of the broker.
-            administration: of the broker.
             alternate: its alternate exchange; None for none.
             creator: user that created it; empty for the broker.
         """
@@ -315,12 +307,7 @@ class ManagedBinding(model.Binding, SampledObject):
     """A binding, with the number of messages that it routed."""
 
     def __init__(self, exchange: ManagedExchange, queue: ManagedQueue, binding: Binding) -> None:
-        """Make the object of a binding.
-
-        Args:
-            exchange, queue: that it connects.
-            binding: of the broker.
-        """
+        """Make the object of a binding."""
         spec = binding.spec
         super().__init__(
             exchangeRef=exchange, queueRef=queue, bindingKey=lstr(spec.key), arguments=simple_map(spec.headers)

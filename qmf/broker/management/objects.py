@@ -75,9 +75,7 @@ class ObjectPublisher(BrokerObserver):
         """Make the publisher; it adds no object yet.
 
         Args:
-            agent: of the broker.
             sampler: updates the objects from now on.
-            operations: of the broker.
             listening: host and port that the broker listens on.
         """
         self._agent = agent
@@ -151,7 +149,6 @@ class ObjectPublisher(BrokerObserver):
 
         Args:
             process: what consoles may change in the process of the broker; None for nothing.
-            setup: how the broker was started.
         """
         registry = self._registry
         system = ManagedSystem(setup.system_id)

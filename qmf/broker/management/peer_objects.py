@@ -50,8 +50,6 @@ class ManagedLink(model.Link, SampledObject):
         """Make the object of a link.
 
         Args:
-            vhost: that it belongs to.
-            link: of the broker.
             connection_of: the managed object of another broker's connection, where there is one.
             delete: deletes the link.
             administration: creates routes.
@@ -114,8 +112,6 @@ class ManagedBridge(model.Bridge, SampledObject):
         """Make the object of a route.
 
         Args:
-            link: that it belongs to.
-            bridge: of the broker.
             delete: deletes the route.
         """
         wanted = bridge.bridge

@@ -18,7 +18,6 @@ class ManagedRoute(model.Route, SampledObject):
 
         Args:
             broker: id of this broker.
-            route: of the broker.
         """
         ends = route.ends
         super().__init__(

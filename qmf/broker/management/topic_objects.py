@@ -15,7 +15,6 @@ class ManagedTopic(model.Topic, SampledObject):
         """Make the object of a topic.
 
         Args:
-            topic: of the broker.
             exchange: its exchange as managed object, where there is one.
         """
         super().__init__(

@@ -41,7 +41,6 @@ class Alerts(DepthObserver):
         Args:
             up: depths at which the queue is reported.
             down: depths at which it has drained; half of `up` where they are missing, or not below those.
-            depth: of the queue.
             report: called with what was crossed.
         """
         self._depth = depth
@@ -84,7 +83,6 @@ def thresholds(settings: QueueSettings, ratio: int = DEFAULT_RATIO) -> Threshold
     """The depths at which a queue is reported.
 
     Args:
-        settings: of the queue.
         ratio: per cent of a limit that was asked for.
     """
     asked, limits = settings.arguments, settings.limits

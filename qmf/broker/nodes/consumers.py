@@ -82,7 +82,6 @@ class Consumers:
         """Make the consumers of a queue, which has none yet.
 
         Args:
-            order: of the queue.
             barred: entries with the consumers that may not have them; the queue changes it.
         """
         self._order = order

@@ -45,7 +45,6 @@ class Contents:
         """Make the contents of an empty queue.
 
         Args:
-            settings: of the queue.
             broker_counters: totals of the broker, which are counted along.
             clock: returns seconds; for times to live and delivery times.
             on_due: called with entries that are available now, since their time has come.
@@ -100,7 +99,6 @@ class Contents:
         """Append a message, available or delayed.
 
         Args:
-            message: which.
             size: its bytes, as its sender sent it.
             record: of a message that is recorded already.
 

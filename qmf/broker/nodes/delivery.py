@@ -34,8 +34,6 @@ class QueueDelivery:
         """Make the delivery of a queue without consumers.
 
         Args:
-            contents: of the queue.
-            settings: of the queue.
             broker_counters: totals of the broker, which are counted along.
             alternate: where rejected messages go; None for nowhere.
         """

@@ -23,7 +23,6 @@ def delivery_time(annotations: Mapping[Any, object], now: float) -> float | None
     """From when on a message may be delivered, in seconds of the broker's clock; None for at once.
 
     Args:
-        annotations: of the message.
         now: when it was received, by the same clock.
 
     Raises:

@@ -43,9 +43,6 @@ class FlowControl(DepthObserver):
         """Watch the depth of a queue without senders.
 
         Args:
-            name: of the queue.
-            counters: of the queue.
-            depth: of the queue.
             settings: of the queue; without a depth at which the flow resumes, it is that at which it stops.
         """
         self.stopped = False

@@ -18,11 +18,7 @@ class Overflow(abc.ABC):
     """Decides whether a full queue takes a message."""
 
     def __init__(self, name: str) -> None:
-        """Make the policy of a queue.
-
-        Args:
-            name: of the queue.
-        """
+        """Make the policy of a queue."""
         self._name = name
 
     @abc.abstractmethod
@@ -66,7 +62,6 @@ class Ring(Overflow):
         """Make the policy of a queue.
 
         Args:
-            name: of the queue.
             strict: the new message is refused if the oldest is acquired.
             priorities: the queue has levels of priority.
             keeps_large: a message above the limit is kept alone; otherwise it is refused.
@@ -126,7 +121,6 @@ class SelfDestruct(Overflow):
         """Make the policy of a queue.
 
         Args:
-            name: of the queue.
             delete: deletes it.
         """
         super().__init__(name)

@@ -36,7 +36,6 @@ class MemoryKeeper(Protocol):
         """Messages were accepted, whose changes are in the current unit; False if they made none: nothing is kept.
 
         Args:
-            id: of the link.
             record: number by which they are forgotten together, in the memory of the link.
             tags: that identify them.
         """

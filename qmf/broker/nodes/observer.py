@@ -68,9 +68,6 @@ class BrokerObserver:
         """A client calls a method of management, or sets properties.
 
         Args:
-            info: of the client.
-            method: which.
-            name: of the object.
             reason: why it may not; empty if it may.
         """
 

@@ -64,7 +64,6 @@ class Queue:
         """Make an empty queue.
 
         Args:
-            name, settings, alternate: as the attributes.
             broker_counters: totals of the broker, which are counted along.
             clock: returns seconds; for times to live and delivery times.
             call_later: calls a function after some seconds; None to leave messages with a delivery time delayed.

@@ -240,7 +240,6 @@ class NodeRegistry(Router):
         """Create a queue.
 
         Args:
-            name: its name.
             settings: how it behaves; None for a plain queue with the limits of the broker.
             client: on whose behalf; None for the broker itself.
 

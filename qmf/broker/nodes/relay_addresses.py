@@ -71,8 +71,6 @@ class RelayAddress(Exchange):
         """Make the node of an address.
 
         Args:
-            address, route: as the attributes.
-            domain: of the address.
             clock: of the broker, in seconds; times to live end by it.
         """
         super().__init__(f"{AT}{domain}")
@@ -125,7 +123,6 @@ class RelayTable:
 
         Args:
             local: further domains that stand for this broker.
-            clock: of the broker.
         """
         self.routes: dict[str, RelayRoute] = {}
         self.parked: RelayRoute | None = None

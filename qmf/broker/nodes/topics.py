@@ -142,7 +142,6 @@ class Topics:
         """Create a topic.
 
         Args:
-            name: its address.
             properties: ``exchange``, ``durable``, and settings of queues.
             strict: refuse unknown settings.
 

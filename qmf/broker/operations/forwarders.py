@@ -30,7 +30,6 @@ class Forwarders(abc.ABC, Collection[T]):
         """Make those of a broker that has none.
 
         Args:
-            registry: of the broker.
             called: what one is, for errors.
             label: the same for the log; empty where it is `called`.
         """
@@ -160,7 +159,6 @@ class Relays(PausableForwarders[T]):
         """Let dead letters of a relay wait for their transfer again.
 
         Args:
-            name: of the relay.
             count: how many at most; 0 for all.
 
         Returns:

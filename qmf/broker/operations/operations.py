@@ -50,7 +50,6 @@ class Operations:
         """Make the operations of a broker.
 
         Args:
-            registry: of the broker.
             policy: None to allow everything.
         """
         self.registry = registry
@@ -111,7 +110,6 @@ class Operations:
         """Ask for an address before it is looked up, so that nobody learns what is there without a right to it.
 
         Args:
-            principal: who uses it.
             address: of an exchange, a queue or a topic.
             capabilities: of the terminus: with ``queue`` or ``topic`` it is the address of one of them only.
         """
@@ -152,7 +150,6 @@ class Operations:
         """Ask for an operation on something that does not exist: only who might do it learns that it doesn't.
 
         Args:
-            principal: who wants it.
             action, object_type, name: what.
             properties: that are known all the same.
         """
@@ -206,7 +203,6 @@ class Operations:
         the first. Without that, an answer would be put where a rule allows nothing.
 
         Args:
-            principal: who has sent the request.
             address: as in `reply-to`: of a queue, or ``exchange/key``.
         """
         if isinstance(self._policy, AllowAll):
@@ -242,14 +238,7 @@ class Operations:
     def ask_subscription(
         self, principal: Principal, exchange: Exchange, name: str, settings: QueueSettings, key: str
     ) -> None:
-        """Ask for a subscription, whether there is one or not.
-
-        Args:
-            principal: who subscribes.
-            exchange: to which.
-            name, settings: of its queue.
-            key: of its binding.
-        """
+        """Ask for a subscription, whether there is one or not."""
         properties = new_queue_properties(settings)
         self.ask_access(principal, exchange)
         exists = self.registry.queue(name) is not None  # then it is no further one
@@ -261,12 +250,6 @@ class Operations:
         self, principal: Principal, exchange: Exchange, name: str, settings: QueueSettings, spec: BindingSpec
     ) -> ConsumeGrant:
         """Create a queue, bind it, and grant the right to consume from it; all of it or nothing.
-
-        Args:
-            principal: who subscribes.
-            exchange: to which.
-            name, settings: of the queue.
-            spec: of the binding.
 
         Raises:
             NameInUse, NoSuchExchange, NodeDeclarationError, BindingRefused: see `NodeRegistry.create` and `bind`.
@@ -284,8 +267,6 @@ class Operations:
         """Delete a queue or an exchange; see `NodeRegistry.delete`.
 
         Args:
-            principal: who deletes it.
-            node: which.
             check: raises an error if it is not to be deleted in its state, of which only those learn who may delete it.
         """
         self.ask_deletion(principal, node)

@@ -53,8 +53,6 @@ class Publisher:
         """Make a publisher, which has asked for no right yet.
 
         Args:
-            operations: of the broker.
-            principal: who sends.
             relay: the messages name their nodes themselves, so that their addresses are asked for as well.
         """
         self.registry = operations.registry

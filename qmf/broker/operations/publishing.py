@@ -68,7 +68,6 @@ def route_message(publisher: Publisher, data: bytes, target: Node | None, *, rel
     """Publish a message to its node.
 
     Args:
-        publisher: of its sender.
         data: the encoded message.
         target: the node that it goes to.
         relay: the node in its `to`, where it has one, takes precedence over `target`.

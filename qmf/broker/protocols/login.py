@@ -45,10 +45,8 @@ class ClientLogin:
         """Begin with a client that has said nothing.
 
         Args:
-            logins: of the broker.
             owner: is told what comes of it.
             channel: to the client.
-            host: of the client.
         """
         self._logins = logins
         self._owner = owner

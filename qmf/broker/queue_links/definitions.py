@@ -78,10 +78,8 @@ def read_queue_link(
     """A link from its properties.
 
     Args:
-        name: of the link.
         properties: ``source``, ``target``, ``mode``, ``selector``, ``start``, ``max_count``, ``max_size``,
             ``max_rate``, ``durable``.
-        principal: who creates it.
         strict: refuse other properties.
 
     Raises:

@@ -87,8 +87,6 @@ class QueueLink(abc.ABC):
         """Make a link, which takes messages after `start`.
 
         Args:
-            definition: what was asked for.
-            operations: of the broker.
             on_changed: called when its state or its reason is another one.
             cursor, passed: of an earlier run.
         """
@@ -246,7 +244,6 @@ class QueueLink(abc.ABC):
         """Send messages to the target, in one unit of the store with what happens at the source.
 
         Args:
-            messages: which.
             acquisitions: what happens at the source.
             on_passed_on: called with nothing when that has happened, or with why it has not: `acquisitions` are rolled
                 back then.

@@ -30,7 +30,6 @@ class DeadLetters:
         """Make what moves messages.
 
         Args:
-            operations: of the broker.
             principal: on whose behalf.
             name: of the queue for dead letters.
             on_moved: called with the address of each message that was moved, and the reason.

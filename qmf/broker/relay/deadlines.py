@@ -30,7 +30,6 @@ class Deadlines(EntryObserver):
         """Make the deadlines of a queue.
 
         Args:
-            queue: which.
             on_late: called with entries whose time is over, and that are available or doubtful; those that it leaves in
                 the queue are reported again.
             is_doubtful: tells which acquired entries nobody waits for any more.

@@ -117,7 +117,6 @@ def read_relay(
         name: the domain in addresses.
         properties: ``domain``, ``srv``, ``username``, ``password``, ``sasl_mechanisms``, ``durable``, ``timeout``,
             ``retries``, ``dead_letters``, ``full_address``, and those of a queue, which begin with ``qpid.``.
-        principal: who creates it.
         container: container id under which the other broker knows it; None for a new one.
         strict: refuse other properties.
 

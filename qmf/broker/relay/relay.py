@@ -52,8 +52,6 @@ class Relay:
         """Make a relay, which forwards after `start`.
 
         Args:
-            definition: as the attribute.
-            queue: the transmission queue.
             federation: of the broker, with its domains.
             lookup: finds brokers in the DNS.
             timeout: seconds that a message may wait.

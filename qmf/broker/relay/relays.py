@@ -46,9 +46,7 @@ class BrokerRelays(Relays[Relay]):
         """Make the relays of a broker, which has none yet; its addresses have domains from now on.
 
         Args:
-            operations: of the broker.
             federation: of the broker, with its domains.
-            options: what is allowed.
         """
         super().__init__(operations.registry, "relay")
         self._operations = operations

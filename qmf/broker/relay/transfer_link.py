@@ -74,7 +74,6 @@ class TransferEnd(SendingEnd):
         """Nobody will know what became of what was sent: it is not sent again.
 
         Args:
-            registry: of the broker.
             who: what has sent it, for the log.
             reason: why.
         """
@@ -145,9 +144,6 @@ class TransferLink(SendingLink[TransferEnd]):
         """Make a link, which connects after `start`.
 
         Args:
-            definition: of the relay.
-            domain: the other broker.
-            services: of the broker.
             on_unsent, on_forwarded: see `TransferEnd`.
         """
         super().__init__(definition.link, domain, services, definition.who)

@@ -46,7 +46,6 @@ class Journal:
         """Make the journal of a broker; nothing is written yet.
 
         Args:
-            store: to write to.
             clock: of the broker, in seconds; times to live end by it.
         """
         self._store = store

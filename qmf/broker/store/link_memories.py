@@ -17,7 +17,6 @@ class StoredMemories:
         """Make the keeper.
 
         Args:
-            store: of the data folder.
             journal: by which its units are written.
         """
         self._store = store

@@ -27,7 +27,6 @@ class Persistence:
         """Open or create the data folder, and create what is in it. Belongs to the running loop.
 
         Args:
-            path: of the data folder.
             registry: of the broker; its durable nodes and messages are recorded from now on.
 
         Raises:

@@ -28,7 +28,6 @@ class Reserve:
 
         Args:
             path: of the file.
-            size: as the attribute.
         """
         self._path = path
         self.size = size

@@ -31,7 +31,6 @@ class Salvage:
         """Prepare for reading a damaged store.
 
         Args:
-            pages: of the store's file.
             path: of that file, for errors.
         """
         self.faults: list[str] = []

@@ -86,7 +86,6 @@ class Coordinator:
         """End a transaction.
 
         Args:
-            id: of the transaction.
             counts: of the link that asks for it; are updated.
             on_done: called once: with None, or with why the transaction could not be committed: it was rolled back.
             fail: roll it back.

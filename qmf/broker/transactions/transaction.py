@@ -87,7 +87,6 @@ class Transaction:
         """Let everything take effect: at once, or when it is on the disk, if durable queues are concerned.
 
         Args:
-            registry: of the broker.
             on_committed: called with None when that has happened, with the reason if it could not be stored: nothing
                 has taken effect then.
 

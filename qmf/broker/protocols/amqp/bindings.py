@@ -96,8 +96,6 @@ def make_bindings(
     """Make the bindings that the properties of a link ask for.
 
     Args:
-        operations, principal: who makes them, and how.
-        link: of a client.
         node: that the link names.
         subscription: the queue that the link receives from.
 
@@ -119,8 +117,6 @@ def make_binding(
     """Make a binding; one that exists is left as it is.
 
     Args:
-        operations, principal: who makes it, and how.
-        request: the binding.
         node: stands for an exchange that it does not name.
         queue: the same for a queue.
 

@@ -59,9 +59,6 @@ class ClientLinks:
         """Make the links of a connection, which has none yet.
 
         Args:
-            client: the connection.
-            transport: of the connection.
-            operations, sessions, resumable: of the broker.
             max_links: that the client may have.
         """
         self._max_links = max_links
@@ -192,7 +189,6 @@ class ClientLinks:
         """The client ends a link, or suspends it: it is answered when the disk has the end of what ends with it.
 
         Args:
-            link: which.
             closed: it has ended it.
         """
         with answer_when_stored(self._registry.recorder, self._transport, self._on_end_not_stored):

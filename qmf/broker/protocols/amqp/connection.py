@@ -68,8 +68,6 @@ class ServerConnection:
         """Make the connection for a socket that a listener has accepted.
 
         Args:
-            services: of the broker.
-            settings: of our side.
             resumable, sole, pending: shared by the connections of the protocol.
             max_links: that the client may have.
         """

@@ -49,7 +49,6 @@ class SharedCredit:
         """Make the credit of a link that was attached.
 
         Args:
-            transport, link: of the client.
             window: messages that the client may have in flight.
             queue: of the node, if that is a queue.
             exchange: the node, if that is an exchange.

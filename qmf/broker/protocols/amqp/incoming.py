@@ -57,7 +57,6 @@ class IncomingLink:
         Args:
             publisher: of the client, for this link.
             node: that all messages go to; None with `relay`.
-            origin: the client.
             relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
             window: messages that the client may have in flight.
             change: gives what is published in place of each message.

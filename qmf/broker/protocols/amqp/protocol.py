@@ -22,8 +22,6 @@ class AmqpProtocol:
         """Connections have what the protocol keeps for all of them.
 
         Args:
-            services: of the broker.
-            options: see there.
             container: container id of the broker.
         """
         self._services = services

@@ -62,14 +62,7 @@ class RequestedLinks:
         nodes: LinkNodes,
         subscriptions: ClientSubscriptions,
     ) -> None:
-        """Open none yet.
-
-        Args:
-            client: the connection.
-            transport: of the connection.
-            operations: of the broker.
-            nodes, subscriptions: of the client.
-        """
+        """Open none yet."""
         self._client = client
         self._transport = transport
         self._operations = operations
@@ -85,7 +78,6 @@ class RequestedLinks:
         """Find or create what a new link needs, and make the broker's end of it.
 
         Args:
-            link: of the client.
             terminus: at the broker, as the client wants it.
 
         Raises:
@@ -134,7 +126,6 @@ class RequestedLinks:
         """Receive from a queue that the source names, or that was created for the link.
 
         Args:
-            link: of the client.
             source: what it asked for.
             node: what the source names, the queue itself or an exchange that it is bound to.
             grant: the right to the queue.

@@ -128,7 +128,6 @@ def end_link(
     """A link is gone for good: what was unsettled returns to its queue, and the nodes of the link are deleted.
 
     Args:
-        operations: of the broker.
         link: which; None for one that was refused.
         nodes: to delete.
         principal: on whose behalf.

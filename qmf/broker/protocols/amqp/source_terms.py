@@ -49,8 +49,6 @@ def subscription_settings(registry: NodeRegistry, link: Link, source: Terminus, 
     """The settings of a queue that a link gets for itself: those of the topic, and what the link declares.
 
     Args:
-        registry: of the broker.
-        link: of the client.
         source: what it asked for.
         excluded: container of the client whose messages the queue does not take; empty for none.
     """

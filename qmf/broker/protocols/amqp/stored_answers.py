@@ -17,7 +17,6 @@ def answer_when_stored(
 
     Args:
         recorder: of the broker; None for one without a store, where nothing waits.
-        transport: of the client.
         on_failed: called if the disk has refused it, while the client still is connected, before it learns anything.
     """
     if recorder is None:

@@ -118,7 +118,6 @@ class ClientSubscriptions:
         """A link is gone. If it was closed, its subscription ends, unless others receive from it.
 
         Args:
-            link: which.
             queue: of the subscription that the client has asked for with it; None where that is none.
             closed: the client has closed it, and has not just detached it.
         """

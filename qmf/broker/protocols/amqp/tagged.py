@@ -50,7 +50,6 @@ class TaggedOutgoingLink(OutgoingLink):
         Args:
             transport, link, queue, selector: see `OutgoingLink`.
             lasting: tags are the same after a restart.
-            resumable: as the attribute.
         """
         super().__init__(transport, link, queue, selector)
         self.resumable = resumable

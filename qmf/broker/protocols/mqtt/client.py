@@ -61,14 +61,7 @@ class MqttClient:
         sessions: MqttSessions,
         options: MqttOptions,
     ) -> None:
-        """Make what a client has that was let in; `begin` follows.
-
-        Args:
-            connection: of the client.
-            principal: the client.
-            operations, clients, sessions: of the broker.
-            options: see there.
-        """
+        """Make what a client has that was let in; `begin` follows."""
         self.machine = connection.machine
         self._connection = connection
         self._principal = principal

@@ -52,8 +52,6 @@ class MqttConnection(ClientConnection):
         """Make the connection for a socket that a listener has accepted.
 
         Args:
-            services, sessions: of the broker.
-            options: see there.
             shutting_down: says whether the broker ends.
         """
         super().__init__(services)

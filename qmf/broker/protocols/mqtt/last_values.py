@@ -22,8 +22,6 @@ class SubjectQueue(EntryObserver):
         """Find the queue, or create it.
 
         Args:
-            name: of the queue.
-            operations: of the broker.
             reserved: see `Queue`.
 
         Raises:

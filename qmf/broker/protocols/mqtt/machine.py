@@ -83,11 +83,7 @@ class ConnectionMachine:
     """
 
     def __init__(self, options: MqttOptions) -> None:
-        """Begin with a client of which nothing is known.
-
-        Args:
-            options: see there.
-        """
+        """Begin with a client of which nothing is known."""
         self.state = _S.NEW
         self.connect: Connect | None = None
         self.will: Will | None = None
@@ -372,7 +368,6 @@ class ConnectionMachine:
         """The answer to SUBSCRIBE or UNSUBSCRIBE; no bytes if that is larger than the client allows.
 
         Args:
-            packet: the request.
             codes: for each filter.
             reason: as of `acknowledge`.
         """

@@ -99,10 +99,8 @@ def to_message(
     """The stored form of a publication.
 
     Args:
-        topic, payload, qos, retain, properties: of the publication.
         exchange: name of the exchange; replies are addressed to it.
         now: the broker's clock, in seconds.
-        origin: who has published.
         retained_for: see `Content`.
     """
     expiry = properties.get(PacketProperty.MESSAGE_EXPIRY) if properties else None

@@ -34,7 +34,6 @@ class ObservedSession:
         """Begin without a connection.
 
         Args:
-            session: it.
             end: ends it.
         """
         self.session = session

@@ -16,12 +16,7 @@ class MqttProtocol:
     """MQTT for the clients of one broker."""
 
     def __init__(self, services: ConnectionServices, options: MqttOptions) -> None:
-        """Find the sessions of an earlier run; connections have what the protocol keeps for all of them.
-
-        Args:
-            services: of the broker.
-            options: see there.
-        """
+        """Find the sessions of an earlier run; connections have what the protocol keeps for all of them."""
         self._services = services
         self._options = options
         self._sessions = MqttSessions(services.operations, options.sys_interval)

@@ -72,10 +72,6 @@ class PublishingEnd:
         """Publish for a client that was let in.
 
         Args:
-            publisher: of the client.
-            exchange: of MQTT.
-            session, origin: of the client.
-            retained, records: of the broker.
             on_published: sends the answers.
             on_run_published: sends those of publications of QoS 1 that were taken together, by their packet ids.
         """

@@ -69,12 +69,7 @@ class QueueConsumer:
     def __init__(
         self, client: ReceivingClient, queue: Queue, shared: MqttSubscription | None, *, presettled: bool
     ) -> None:
-        """Make a consumer, which begins with a grant.
-
-        Args:
-            client: whose it is.
-            queue, shared, presettled: as the attributes.
-        """
+        """Make a consumer, which begins with a grant."""
         self.queue: Queue | None = queue
         self.shared = shared
         self.name = self.source = queue.name
@@ -227,10 +222,6 @@ class QueueConsumer:
 
     def send_again(self, entry: Entry, qos: int, packet_id: int, *, duplicate: bool) -> bool:
         """Send a message with a packet id that it has.
-
-        Args:
-            entry: it.
-            qos, packet_id, duplicate: of the packet.
 
         Returns:
             False if it cannot be sent: nothing is under way then.

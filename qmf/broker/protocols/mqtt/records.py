@@ -70,11 +70,7 @@ class SessionRecords:
     """The records of a broker with a store; without one, nothing is recorded."""
 
     def __init__(self, operations: Operations) -> None:
-        """Find the records of an earlier run.
-
-        Args:
-            operations: of the broker.
-        """
+        """Find the records of an earlier run."""
         self._registry = operations.registry
         self._queue = (
             None

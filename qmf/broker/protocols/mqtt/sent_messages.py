@@ -97,7 +97,6 @@ class SentMessages(Generic[T]):
         """A message is sent; gives its packet id, which no other one has. There are fewer than 65,535 messages.
 
         Args:
-            item: the message.
             qos: 1 or 2.
             preferred: packet id that it has if no other message has it; None for any.
         """
@@ -142,10 +141,6 @@ class SentMessages(Generic[T]):
 
     def on_answer(self, packet_id: int, trigger: SentMessageTrigger) -> tuple[T | None, SentMessageState] | None:
         """The client has answered.
-
-        Args:
-            packet_id: of the answer.
-            trigger: which.
 
         Returns:
             the message that is done with this answer, as far as the queue that it is from is concerned, or None; and

@@ -100,14 +100,7 @@ class MqttSession:
         records: SessionRecords,
         shared: SharedQueues,
     ) -> None:
-        """Make a session without subscriptions.
-
-        Args:
-            client_id, user, expiry: as the attributes.
-            operations: of the broker.
-            records: of all sessions.
-            shared: of all sessions.
-        """
+        """Make a session without subscriptions."""
         self.client_id = client_id
         self.user = user
         self.expiry = expiry

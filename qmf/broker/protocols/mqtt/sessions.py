@@ -48,7 +48,6 @@ class MqttSessions:
         """Find the sessions of an earlier run; their time begins again.
 
         Args:
-            operations: of the broker.
             sys_interval: as of `MqttOptions`.
         """
         self.operations = operations
@@ -106,7 +105,6 @@ class MqttSessions:
         """The session of a client that has connected, and whether it was there.
 
         Args:
-            client_id, user, expiry: of the client.
             connection: of the client; an older one is closed.
             clean: begin a new one.
 
@@ -141,7 +139,6 @@ class MqttSessions:
         """The connection of a session is gone.
 
         Args:
-            session: which.
             expiry: seconds for which it is kept.
             will: to be published; None for nothing.
         """

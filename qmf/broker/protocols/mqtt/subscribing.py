@@ -42,10 +42,6 @@ class ClientConsumers:
         """Begin without consumers.
 
         Args:
-            client: whose they are.
-            connection: of the client.
-            principal: the client.
-            operations, clients, sessions: of the broker.
             max_subscriptions: of one session.
         """
         self._client = client
@@ -109,7 +105,6 @@ class ClientConsumers:
         """Add a subscription, in place of one with its filter; gives what the client is answered.
 
         Args:
-            request: the subscription.
             identifier: of it; 0 for none.
         """
         session, text = self._session, request.topic_filter

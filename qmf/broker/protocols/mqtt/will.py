@@ -36,15 +36,7 @@ class PendingWill:
         retained: RetainedMessages,
         records: SessionRecords,
     ) -> None:
-        """Keep the will of a client.
-
-        Args:
-            will: it.
-            publisher: of the client.
-            exchange: of MQTT.
-            origin: the client.
-            retained, records: of the broker.
-        """
+        """Keep the will of a client."""
         self.delay: int = will.properties.get(PacketProperty.WILL_DELAY, 0)
         self.topic = will.topic
         self._will = will

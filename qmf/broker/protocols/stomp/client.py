@@ -77,10 +77,6 @@ class StompClient:
         """Make what a client has that was let in.
 
         Args:
-            connection: of the client.
-            principal: the client.
-            operations, clients: of the broker.
-            options: see there.
             session_id: that the broker has named to the client.
             client_id: for its durable subscriptions; empty without them.
         """

@@ -46,7 +46,6 @@ def read_destination(text: str, headers: Mapping[str, str], type_header: str) ->
 
     Args:
         text: the header `destination`.
-        headers: of the frame.
         type_header: that says what a destination without a prefix is: ``ANYCAST`` (a queue) or ``MULTICAST`` (a topic);
             ``destination-type`` of messages, ``subscription-type`` of subscriptions.
 

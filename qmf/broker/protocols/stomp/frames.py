@@ -150,7 +150,6 @@ def encode_frame(command: str, headers: Iterable[tuple[str, str]], body: bytes, 
     """A frame as bytes.
 
     Args:
-        command, headers, body: of the frame.
         version: that both ends have agreed on.
     """
     lines = [command]

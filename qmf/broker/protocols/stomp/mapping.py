@@ -56,7 +56,6 @@ def encode_stored(frame: Frame, key: str, reply_to: str | None) -> bytes:
 
     Args:
         frame: SEND.
-        key: of the message.
         reply_to: address for replies, as clients of AMQP use it; None for none.
 
     Raises:

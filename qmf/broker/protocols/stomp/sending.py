@@ -25,13 +25,7 @@ class StompSender:
     session: Hashable = 0
 
     def __init__(self, session_id: str, container: str, transactions: TransactionCounts) -> None:
-        """Begin without messages.
-
-        Args:
-            session_id: as the attribute `name`.
-            container: as the attribute `source`.
-            transactions: as the attribute.
-        """
+        """Begin without messages."""
         self.name = session_id
         self.source = container
         self.transfers = 0

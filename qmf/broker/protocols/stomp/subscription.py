@@ -77,9 +77,6 @@ class StompSubscription:
         """Make a subscription, which begins with a grant.
 
         Args:
-            connection: of the client.
-            queue: that it receives from.
-            terms: see there.
             number: of the subscription among those of the connection, for the ids of messages.
         """
         self.terms = terms

@@ -115,7 +115,6 @@ class PacketReader:
         """Publications that follow, and are like one that was read last, are to be read as runs.
 
         Args:
-            packet: it.
             prefix: what the stored forms of its like begin with.
         """
         start, end = self._last
