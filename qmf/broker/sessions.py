@@ -34,11 +34,6 @@ class ClientSessions:
     """The clients that are connected to a broker."""
 
     def __init__(self, operations: Operations, limits: ConnectionLimits) -> None:
-        """Make the clients of a broker, which has none yet.
-
-        Args:
-            limits: numbers of clients at the same time.
-        """
         self._operations = operations
         self._registry = operations.registry
         self._counts = ConnectionCounts(limits)

@@ -33,7 +33,6 @@ class BoundBridge(PullBridge):
     """
 
     def __init__(self, bridge: BridgeDefinition, link: RouteLink, services: LinkServices) -> None:
-        """Make a route; arguments as of `BridgeLink`."""
         super().__init__(bridge, link, services)
         self._id = broker_id(services.container)
         #: What the other broker was asked to bind, by key and origin, and what it has refused.

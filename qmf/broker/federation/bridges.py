@@ -22,7 +22,6 @@ class BridgeLink(BrokerLink):
     """
 
     def __init__(self, bridge: BridgeDefinition, link: RouteLink, services: LinkServices) -> None:
-        """Make a route, which connects after `start`."""
         super().__init__(bridge.transfer, link.domain, services, f"route {bridge.name} of link {link.name}")
         self.kind, self.fields = "bridge", bridge.fields
         self.bridge = bridge

@@ -31,11 +31,6 @@ class DirectedLinks(PeerConnectors[BrokerLink]):
         direction: LinkDirection,
         domains: BrokerDomains,
     ) -> None:
-        """Make those of a broker that has none.
-
-        Args:
-            services, is_taken: see `PeerConnectors`.
-        """
         super().__init__(services, is_taken, "interconnection", f"{direction.value} link")
         self._direction = direction
         self._domains = domains

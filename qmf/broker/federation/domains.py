@@ -18,7 +18,6 @@ class BrokerDomains(Forwarders[Domain]):
     """
 
     def __init__(self, registry: NodeRegistry) -> None:
-        """Make the domains of a broker that has none; `registry` is that of the broker."""
         super().__init__(registry, "domain")
         self.watchers: list[Callable[[Domain], str]] = []
 

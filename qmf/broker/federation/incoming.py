@@ -224,7 +224,6 @@ class IncomingBrokerLink(BrokerLink):
     """A link from another broker to a node of this one."""
 
     def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices, who: str = "") -> None:
-        """Make a link; the arguments are those of `BrokerLink`."""
         super().__init__(definition, domain, services, who)
         self._pulling: PullingLink | None = None
         #: Of a link whose messages go to the nodes of their addresses.

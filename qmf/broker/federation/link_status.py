@@ -74,11 +74,7 @@ class LinkStatus:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Make the status of a link that was not tried yet.
-
-        Args:
-            clock: the time of day.
-        """
+        """Make the status of a link that was not tried yet; `clock`: the time of day."""
         self.state = PeerLinkState.CONNECTING
         self.reason = ""
         self.since = clock()

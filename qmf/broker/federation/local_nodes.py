@@ -63,7 +63,6 @@ class LocalSource:
     """Where an outgoing link takes its messages from: a queue or, at an exchange, a queue of its own."""
 
     def __init__(self, definition: LinkDefinition, operations: Operations) -> None:
-        """Make the source of a link."""
         self._definition = definition
         self._operations = operations
 

@@ -103,7 +103,6 @@ class OutgoingBrokerLink(SendingLink[PushingLink]):
     """A link from a node of this broker to another broker."""
 
     def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices, who: str = "") -> None:
-        """Make a link; the arguments are those of `BrokerLink`."""
         super().__init__(definition, domain, services, who)
         self._source = LocalSource(definition, services.operations)
 

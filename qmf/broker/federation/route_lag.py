@@ -20,7 +20,6 @@ class RouteLag:
     """
 
     def __init__(self) -> None:
-        """Make the lag of a route that was not measured yet."""
         self.waiting: int | None = None
         #: Times, and how many messages had come to the source until then; the first one is the latest that has passed.
         self._marks: deque[tuple[float, int]] = deque()
@@ -63,7 +62,6 @@ class RouteRate:
     """How fast a route transfers."""
 
     def __init__(self) -> None:
-        """Make the rate of a route that was not measured yet."""
         self._last: tuple[float, int] | None = None
 
     def measure(self, at: float, transfers: int) -> float:

@@ -16,7 +16,6 @@ class RouteLink(PeerConnector):
     """
 
     def __init__(self, definition: RouteLinkDefinition, services: LinkServices) -> None:
-        """Make a link, which connects after `start`."""
         super().__init__(
             "link",
             definition.name,

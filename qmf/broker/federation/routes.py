@@ -25,7 +25,6 @@ class BrokerRouteLinks(PeerConnectors[RouteLink]):
     """The links for routes of a broker."""
 
     def __init__(self, services: LinkServices, is_taken: Callable[[str], bool]) -> None:
-        """Make those of a broker that has none; arguments as of `PeerConnectors`."""
         super().__init__(services, is_taken, "link")
         #: The routes on them.
         self.bridges = BrokerBridges(services, is_taken, self)
@@ -56,11 +55,6 @@ class BrokerBridges(PeerConnectors[BridgeLink]):
     """The routes of a broker."""
 
     def __init__(self, services: LinkServices, is_taken: Callable[[str], bool], links: BrokerRouteLinks) -> None:
-        """Make those of a broker that has none.
-
-        Args:
-            services, is_taken: see `PeerConnectors`.
-        """
         super().__init__(services, is_taken, "bridge")
         self._links = links
         self._watcher: BindingWatcher | None = None

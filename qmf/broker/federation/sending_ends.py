@@ -54,11 +54,6 @@ class SendingEnd(TaggedOutgoingLink, abc.ABC):
     """
 
     def __init__(self, terms: SendingTerms, queue: Queue, selector: Callable[[Message], bool] | None) -> None:
-        """Make an end, which sends after `attach`.
-
-        Args:
-            queue, selector: see `OutgoingLink`.
-        """
         super().__init__(
             terms.transport,
             terms.link,

@@ -50,7 +50,6 @@ class SendingLink(BrokerLink, Generic[E]):
     DELETED = "the link was deleted"
 
     def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices, who: str = "") -> None:
-        """Make a link; the arguments are those of `BrokerLink`."""
         super().__init__(definition, domain, services, who)
         self._ids = DuplicateIds(definition.container, services.run)
         self._sending: E | None = None

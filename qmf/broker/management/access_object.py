@@ -23,7 +23,6 @@ class ManagedAccess(model.Access, SampledObject):
     """The rules of a broker."""
 
     def __init__(self, access: FileAccessControl) -> None:
-        """Make the object of the broker's rules."""
         super().__init__(name="rules", file=lstr(str(access.file)))
         self._access = access
         self.sample()

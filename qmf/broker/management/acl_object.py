@@ -84,7 +84,6 @@ class AclEvents(AccessWatcher):
     """Raises events for decisions."""
 
     def __init__(self, agent: Agent) -> None:
-        """Make what raises the events; it observes nothing by itself."""
         self._agent = agent
 
     def on_decision(self, lookup: rules.Lookup, decision: Decision) -> None:

@@ -83,11 +83,7 @@ class ManagedConnection(model.Connection, SampledObject):
     """
 
     def __init__(self, vhost: model.Vhost, client: ClientSession, links: ConnectionLinks, listening: str) -> None:
-        """Make the object of a client's connection.
-
-        Args:
-            listening: host and port that the broker listens on.
-        """
+        """Make the object of a client's connection; `listening`: host and port that the broker listens on."""
         info = client.info
         properties = simple_map({**info.properties, _CONTAINER: info.container})
         process = properties.get(_PROCESS)
@@ -145,11 +141,6 @@ class ManagedSession(model.Session, SampledObject):
     def __init__(
         self, vhost: model.Vhost, connection: ManagedConnection, session: Hashable, links: SessionLinks
     ) -> None:
-        """Make the object of a client's session.
-
-        Args:
-            session: as of `ClientLink`.
-        """
         name = str(uuid.uuid4())
         super().__init__(
             vhostRef=vhost,

@@ -22,7 +22,6 @@ class ManagedRelay(model.Relay, SampledObject):
     """What forwards messages to a domain."""
 
     def __init__(self, relay: MessageRelay, operations: Operations) -> None:
-        """Make the object of a relay."""
         super().__init__(
             name=sstr(relay.name),
             domain=sstr(relay.domain_name),
@@ -61,7 +60,6 @@ class ManagedQueueLink(model.QueueLink, SampledObject):
     """A link within the broker."""
 
     def __init__(self, link: NodeLink, operations: Operations) -> None:
-        """Make the object of a link."""
         wanted = link.wanted
         super().__init__(
             name=sstr(link.name),
@@ -99,11 +97,7 @@ class ForwardingPublisher(RaisingObserver):
     """Adds the objects to the broker's agent and removes them, and raises the events."""
 
     def __init__(self, agent: Agent, sampler: StatisticsSampler, operations: Operations) -> None:
-        """Make the publisher, and add objects for what exists.
-
-        Args:
-            sampler: updates the objects from now on.
-        """
+        """Make the publisher, and add objects for what exists; `sampler`: updates the objects from now on."""
         super().__init__(agent)
         self._operations = operations
         self._relays: SampledObjects[MessageRelay, ManagedRelay] = SampledObjects(agent)

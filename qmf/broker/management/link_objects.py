@@ -16,7 +16,6 @@ class ManagedIncoming(model.Incoming, SampledObject):
     """A link on which a client sends."""
 
     def __init__(self, session: model.Session, connection: ManagedConnection, link: ClientLink) -> None:
-        """Make the object of a link on which a client sends."""
         super().__init__(**_properties(session, connection, link))
         self._link = link
 
@@ -28,7 +27,6 @@ class ManagedOutgoing(model.Outgoing, SampledObject):
     """A link on which a client receives."""
 
     def __init__(self, session: model.Session, connection: ManagedConnection, link: ClientLink) -> None:
-        """Args as of `ManagedIncoming`."""
         super().__init__(**_properties(session, connection, link))
         self._link = link
 

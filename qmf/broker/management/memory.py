@@ -33,7 +33,6 @@ class ManagedMemory(model.Memory, SampledObject):
     """The memory of the process; without values where the C library reports none."""
 
     def __init__(self, name: str) -> None:
-        """Make the object of the memory of this process."""
         super().__init__(name=name)
         self._read = _reader()
 

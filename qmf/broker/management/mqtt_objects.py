@@ -22,11 +22,6 @@ class ManagedMqttSession(model.MqttSession, SampledObject):
     """A session."""
 
     def __init__(self, session: LastingSession, objects: ObjectPublisher) -> None:
-        """Make the object of a session.
-
-        Args:
-            objects: of the connections and queues of the broker.
-        """
         self._session = session
         self._objects = objects
         super().__init__(

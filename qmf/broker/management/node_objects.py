@@ -198,11 +198,7 @@ class ManagedVhost(model.Vhost, SampledObject):
     """The only virtual host."""
 
     def __init__(self, broker: model.Broker, tag: str) -> None:
-        """Make the object of the virtual host.
-
-        Args:
-            tag: identifies the broker among others.
-        """
+        """Make the object of the virtual host; `tag`: identifies the broker among others."""
         super().__init__(brokerRef=broker, name="/", federationTag=tag)
 
 
@@ -307,7 +303,6 @@ class ManagedBinding(model.Binding, SampledObject):
     """A binding, with the number of messages that it routed."""
 
     def __init__(self, exchange: ManagedExchange, queue: ManagedQueue, binding: Binding) -> None:
-        """Make the object of a binding."""
         spec = binding.spec
         super().__init__(
             exchangeRef=exchange, queueRef=queue, bindingKey=lstr(spec.key), arguments=simple_map(spec.headers)

@@ -109,11 +109,6 @@ class ManagedBridge(model.Bridge, SampledObject):
     """A route on a link. What is wrong with it is in the `lastError` of its link."""
 
     def __init__(self, link: ManagedLink, bridge: PeerBridge, delete: Callable[[], None]) -> None:
-        """Make the object of a route.
-
-        Args:
-            delete: deletes the route.
-        """
         wanted = bridge.bridge
         super().__init__(
             linkRef=link,

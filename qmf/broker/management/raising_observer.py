@@ -15,7 +15,6 @@ class RaisingObserver(BrokerObserver):
     """An observer of the broker that raises events of what it is notified of."""
 
     def __init__(self, agent: Agent) -> None:
-        """Make an observer; the events are raised with `agent`, which is the broker's."""
         self._agent = agent
 
     def _raise(self, event: Event) -> None:

@@ -14,11 +14,7 @@ class ManagedRoute(model.Route, SampledObject):
     """A route: an incoming or outgoing link, or a bridge, whether or not it is up."""
 
     def __init__(self, broker: str, route: PeerRoute) -> None:
-        """Make the object of a route.
-
-        Args:
-            broker: id of this broker.
-        """
+        """Make the object of a route; `broker`: id of this broker."""
         ends = route.ends
         super().__init__(
             name=sstr(route.name),

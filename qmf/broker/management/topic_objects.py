@@ -12,11 +12,6 @@ class ManagedTopic(model.Topic, SampledObject):
     """A topic."""
 
     def __init__(self, topic: Topic, exchange: model.Exchange | None) -> None:
-        """Make the object of a topic.
-
-        Args:
-            exchange: its exchange as managed object, where there is one.
-        """
         super().__init__(
             name=sstr(topic.name),
             exchangeRef=exchange,

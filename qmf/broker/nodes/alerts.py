@@ -80,11 +80,7 @@ class Alerts(DepthObserver):
 
 
 def thresholds(settings: QueueSettings, ratio: int = DEFAULT_RATIO) -> Threshold:
-    """The depths at which a queue is reported.
-
-    Args:
-        ratio: per cent of a limit that was asked for.
-    """
+    """The depths at which a queue is reported; `ratio`: per cent of a limit that was asked for."""
     asked, limits = settings.arguments, settings.limits
     count, size = settings.alert_up.count, settings.alert_up.size
     if count is None and "qpid.max_count" in asked and limits.count is not None:

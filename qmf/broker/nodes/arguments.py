@@ -77,11 +77,6 @@ class Arguments:
     """
 
     def __init__(self, values: Mapping[str, object]) -> None:
-        """Take the arguments of a node, of which none is read yet.
-
-        Args:
-            values: by name.
-        """
         self._values = {_ALIASES.get(name, name): value for name, value in values.items()}
         self.unknown = [name for name in self._values if name not in _WITHOUT_EFFECT]
 

@@ -18,7 +18,6 @@ class Overflow(abc.ABC):
     """Decides whether a full queue takes a message."""
 
     def __init__(self, name: str) -> None:
-        """Make the policy of a queue."""
         self._name = name
 
     @abc.abstractmethod
@@ -118,11 +117,6 @@ class SelfDestruct(Overflow):
     """The queue is deleted."""
 
     def __init__(self, name: str, delete: Callable[[], None]) -> None:
-        """Make the policy of a queue.
-
-        Args:
-            delete: deletes it.
-        """
         super().__init__(name)
         self._delete = delete
 

@@ -444,11 +444,7 @@ class NodeRegistry(Router):
             log.warning("node %s is ambiguous: there will be a queue and an exchange of this name", name)
 
     def warn_durable(self, what: str) -> None:
-        """Something durable is created: the log says if it will be gone with the process.
-
-        Args:
-            what: kind and name.
-        """
+        """Something durable is created: the log says if it will be gone with the process; `what`: kind and name."""
         if self.recorder is None:
             log.warning("%s: durable, but gone at a restart, as all here: this broker has no data directory", what)
 

@@ -119,11 +119,7 @@ class RelayTable:
     """
 
     def __init__(self, local: Sequence[str], clock: Callable[[], float]) -> None:
-        """Make a table without domains.
-
-        Args:
-            local: further domains that stand for this broker.
-        """
+        """Make a table without domains; `local`: further domains that stand for this broker."""
         self.routes: dict[str, RelayRoute] = {}
         self.parked: RelayRoute | None = None
         self._local = _HERE | {normal_domain(name) for name in local}

@@ -40,11 +40,6 @@ class QueryProcess:
     """The process, which runs while it is needed. Calls block, and may come from any thread."""
 
     def __init__(self, limit: float = LIMIT) -> None:
-        """Prepare the process, which is started by the first query.
-
-        Args:
-            limit: as `LIMIT`.
-        """
         self._limit = limit
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()

@@ -47,11 +47,7 @@ class Operations:
     """
 
     def __init__(self, registry: NodeRegistry, policy: Policy | None = None) -> None:
-        """Make the operations of a broker.
-
-        Args:
-            policy: None to allow everything.
-        """
+        """Make the operations of a broker; `policy`: None to allow everything."""
         self.registry = registry
         self.on_refused: Callable[[OperationRefused], None] = lambda _: None
         self.on_policy_changed: Callable[[], None] = lambda: None

@@ -25,7 +25,6 @@ class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
     """A connection that a client made; protocols add what is said on it."""
 
     def __init__(self, services: ConnectionServices) -> None:
-        """Make the connection for a socket that a listener has accepted; `services` are those of the broker."""
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._services = services

@@ -22,7 +22,6 @@ class HeldInput:
     """
 
     def __init__(self) -> None:
-        """Begin without a transport."""
         self.octets = 0
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None

@@ -30,7 +30,6 @@ class BrokerQueueLinks(PausableForwarders[QueueLink]):
     """The links within a broker."""
 
     def __init__(self, operations: Operations) -> None:
-        """Make the links of a broker that has none."""
         super().__init__(operations.registry, "link between queues", "link")
         self._operations = operations
 

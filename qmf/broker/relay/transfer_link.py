@@ -141,11 +141,6 @@ class TransferLink(SendingLink[TransferEnd]):
         on_unsent: Callable[[Sequence[tuple[Entry, str]]], None],
         on_forwarded: Callable[[int], None],
     ) -> None:
-        """Make a link, which connects after `start`.
-
-        Args:
-            on_unsent, on_forwarded: see `TransferEnd`.
-        """
         super().__init__(definition.link, domain, services, definition.who)
         self.retried = 0
         self._relay = definition

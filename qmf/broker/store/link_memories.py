@@ -14,11 +14,6 @@ class StoredMemories:
     """The `MemoryKeeper` of a broker with a data folder."""
 
     def __init__(self, store: Store, journal: Journal) -> None:
-        """Make the keeper.
-
-        Args:
-            journal: by which its units are written.
-        """
         self._store = store
         self._journal = journal
 

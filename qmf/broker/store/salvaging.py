@@ -28,11 +28,7 @@ class Salvage:
     """
 
     def __init__(self, pages: PageFile, path: Path) -> None:
-        """Prepare for reading a damaged store.
-
-        Args:
-            path: of that file, for errors.
-        """
+        """Prepare for reading a damaged store; `path`: of that file, for errors."""
         self.faults: list[str] = []
         self._rows = PageRows(pages)
         self._path = path

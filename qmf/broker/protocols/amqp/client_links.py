@@ -56,11 +56,7 @@ class ClientLinks:
         *,
         max_links: int,
     ) -> None:
-        """Make the links of a connection, which has none yet.
-
-        Args:
-            max_links: that the client may have.
-        """
+        """Make the links of a connection, which has none yet; `max_links`: that the client may have."""
         self._max_links = max_links
         self._client = client
         self._transport = transport

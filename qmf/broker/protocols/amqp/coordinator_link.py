@@ -36,7 +36,6 @@ class CoordinatorLink:
     browsing = presettled = False  #: see `ClientLink`
 
     def __init__(self, transport: AmqpTransport, link: Link, coordinator: Coordinator) -> None:
-        """Make the link, which the client has asked to attach."""
         self.transfers = 0
         self.transactions = TransactionCounts()
         self._transport = transport

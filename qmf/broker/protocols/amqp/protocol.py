@@ -19,11 +19,7 @@ class AmqpProtocol:
     """AMQP 1.0 for the clients of one broker."""
 
     def __init__(self, services: ConnectionServices, options: AmqpOptions, container: str) -> None:
-        """Connections have what the protocol keeps for all of them.
-
-        Args:
-            container: container id of the broker.
-        """
+        """Connections have what the protocol keeps for all of them; `container`: container id of the broker."""
         self._services = services
         self._max_links = options.max_links
         self._settings = ConnectionSettings(

@@ -62,7 +62,6 @@ class RequestedLinks:
         nodes: LinkNodes,
         subscriptions: ClientSubscriptions,
     ) -> None:
-        """Open none yet."""
         self._client = client
         self._transport = transport
         self._operations = operations

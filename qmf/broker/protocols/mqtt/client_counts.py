@@ -42,7 +42,6 @@ class ClientCounts:
     """
 
     def __init__(self) -> None:
-        """Begin without clients."""
         self.maximum = 0
         self._clients: set[CountedClient] = set()
         self._ended = MqttTotals()

@@ -103,11 +103,7 @@ class MqttConnection(ClientConnection):
         return "" if will is None else will.topic
 
     def end(self, code: ReasonCode, reason: str) -> None:
-        """Close the connection, and give up its session at once.
-
-        Args:
-            code, reason: for the client.
-        """
+        """Close the connection, and give up its session at once; `code`, `reason`: for the client."""
         self.write(self.machine.close(code, reason))
         self._leave()
         self._close_transport()

@@ -83,7 +83,6 @@ class ConnectionMachine:
     """
 
     def __init__(self, options: MqttOptions) -> None:
-        """Begin with a client of which nothing is known."""
         self.state = _S.NEW
         self.connect: Connect | None = None
         self.will: Will | None = None

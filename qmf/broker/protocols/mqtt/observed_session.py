@@ -31,11 +31,6 @@ class ObservedSession:
     """
 
     def __init__(self, session: MqttSession, end: Callable[[MqttSession], None]) -> None:
-        """Begin without a connection.
-
-        Args:
-            end: ends it.
-        """
         self.session = session
         self.client_id, self.user = session.client_id, session.user
         self.protocol = ""

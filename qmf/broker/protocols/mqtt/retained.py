@@ -33,7 +33,6 @@ class RetainedMessages(SubjectQueue):
     """The retained messages of a broker."""
 
     def __init__(self, operations: Operations) -> None:
-        """Find those of an earlier run; see `SubjectQueue`."""
         self._root = _Level()
         super().__init__(RETAINED, operations)
 

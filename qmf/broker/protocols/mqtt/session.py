@@ -100,7 +100,6 @@ class MqttSession:
         records: SessionRecords,
         shared: SharedQueues,
     ) -> None:
-        """Make a session without subscriptions."""
         self.client_id = client_id
         self.user = user
         self.expiry = expiry

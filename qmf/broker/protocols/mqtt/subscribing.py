@@ -39,11 +39,6 @@ class ClientConsumers:
         sessions: MqttSessions,
         max_subscriptions: int,
     ) -> None:
-        """Begin without consumers.
-
-        Args:
-            max_subscriptions: of one session.
-        """
         self._client = client
         self._session = client.session
         self._connection = connection

@@ -36,7 +36,6 @@ class PendingWill:
         retained: RetainedMessages,
         records: SessionRecords,
     ) -> None:
-        """Keep the will of a client."""
         self.delay: int = will.properties.get(PacketProperty.WILL_DELAY, 0)
         self.topic = will.topic
         self._will = will

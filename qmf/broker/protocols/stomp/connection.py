@@ -36,7 +36,6 @@ class StompConnection(ClientConnection):
     """
 
     def __init__(self, services: ConnectionServices, options: StompOptions) -> None:
-        """Make the connection for a socket that a listener has accepted."""
         super().__init__(services)
         self.version = StompVersion.V1_2
         self._options = options

@@ -54,11 +54,7 @@ class FrameReader:
     """
 
     def __init__(self, max_frame: int) -> None:
-        """Begin without bytes.
-
-        Args:
-            max_frame: bytes of the largest frame.
-        """
+        """Begin without bytes; `max_frame`: bytes of the largest frame."""
         self.version = StompVersion.V1_2
         self.max_frame = max_frame
         self._buffer = bytearray()
@@ -147,11 +143,7 @@ class FrameReader:
 
 
 def encode_frame(command: str, headers: Iterable[tuple[str, str]], body: bytes, version: StompVersion) -> bytes:
-    """A frame as bytes.
-
-    Args:
-        version: that both ends have agreed on.
-    """
+    """A frame as bytes; `version`: that both ends have agreed on."""
     lines = [command]
     if version is StompVersion.V1_0 or command in _UNESCAPED:
         # What would break the frame can't be said.

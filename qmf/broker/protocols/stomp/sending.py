@@ -25,7 +25,6 @@ class StompSender:
     session: Hashable = 0
 
     def __init__(self, session_id: str, container: str, transactions: TransactionCounts) -> None:
-        """Begin without messages."""
         self.name = session_id
         self.source = container
         self.transfers = 0
