@@ -119,7 +119,7 @@ def _read(options: argparse.Namespace, now: int) -> tuple[NotificationOverview, 
     """The alerts of a job, with or without notifications; and the errors of its rules, a line for each."""
     from qmf.pipeline.correlate.stream_state import read_failures
     from qmf.pipeline.notifying.overview import NOTIFY_FOLDER, read_overview, read_table_overview
-    from qmf.pipeline.notifying.state_file import STATE
+    from qmf.pipeline.notifying.state import STATE
 
     folder, matchers = state_folder(options), read_matchers(options)
     # A folder of its own does not tell where the tables are.

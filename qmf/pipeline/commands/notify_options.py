@@ -16,7 +16,7 @@ from qmf.views.times import parse_duration
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.options import CorrelateOptions
     from qmf.pipeline.correlate.reporter import CorrelationReporter
-    from qmf.pipeline.notifying.config_source import ConfigSource
+    from qmf.pipeline.notifying.config_file import ConfigSource
     from qmf.pipeline.notifying.job import JobNotifier
 
 
@@ -43,7 +43,7 @@ def add_notify(parser: argparse.ArgumentParser) -> None:
 
 
 def _source(options: argparse.Namespace) -> ConfigSource:
-    from qmf.pipeline.notifying.config_source import ConfigSource
+    from qmf.pipeline.notifying.config_file import ConfigSource
 
     return ConfigSource(notify=options.notify, rules=Path(options.rules), publish=options.publish)
 

@@ -46,7 +46,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add(options: argparse.Namespace) -> None:
-    from qmf.pipeline.notifying.silence_file import SilenceFile
+    from qmf.pipeline.notifying.silences import SilenceFile
 
     if options.duration is not None and options.end is not None:
         raise PipelineError("give either --duration or --end")
@@ -79,8 +79,7 @@ def _list_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    from qmf.pipeline.notifying.silence_file import SilenceFile
-    from qmf.pipeline.notifying.silences import SilenceState, format_time
+    from qmf.pipeline.notifying.silences import SilenceFile, SilenceState, format_time
 
     now = time.time_ns()
     wanted = set(read_matchers(options))
@@ -118,7 +117,7 @@ def _expire_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _expire(options: argparse.Namespace) -> None:
-    from qmf.pipeline.notifying.silence_file import SilenceFile
+    from qmf.pipeline.notifying.silences import SilenceFile
 
     file = SilenceFile(state_folder(options))
     for id in options.ids:

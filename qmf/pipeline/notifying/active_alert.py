@@ -86,15 +86,6 @@ class ActiveAlert:
             detail=detail or {},
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """For a file."""
-        return attrs.asdict(self)
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> ActiveAlert:
-        """The reverse of `to_json`."""
-        return cls(**content)
-
 
 def fingerprint(labels: Mapping[str, str]) -> str:
     """The 64-bit FNV-1a hash of sorted labels, as Prometheus' programs identify alerts."""

@@ -34,16 +34,15 @@ from typing import Any
 
 import attrs
 
-from qmf._text_files import read_text
+from qmf._text_files import file_version, read_text
 from qmf._toml import TomlSyntaxError, key_lines, parse_toml
 from qmf.pipeline.correlate.rules import NOTIFY_TABLES
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.notifying.config import NotifyConfig
+from qmf.pipeline.notifying.config import NotifyConfig, bus_config, with_bus
 from qmf.pipeline.notifying.config_table import ConfigError, ConfigTable
-from qmf.pipeline.notifying.inhibition import OUTLAST, InhibitRule
-from qmf.pipeline.notifying.matchers import Matcher
+from qmf.pipeline.notifying.muting import OUTLAST, InhibitRule
 from qmf.pipeline.notifying.receiver_tables import read_receivers
-from qmf.pipeline.notifying.routes import GROUP_INTERVAL, GROUP_WAIT, REPEAT_INTERVAL, Route
+from qmf.pipeline.notifying.routes import Route
 from qmf.pipeline.toml_tables import or_default
 
 
@@ -77,8 +76,7 @@ def config_errors(text: str, *, folder: Path | None = None, needs_route: bool = 
     """What is wrong in the tables of `NOTIFY_TABLES`, by line; other tables are ignored.
 
     Args:
-        text: TOML.
-        folder: to which paths are relative; None for the current one.
+        text, folder: as of `parse_config`.
         needs_route: it is an error if there is none of the tables.
     """
     return _read(text, folder or Path(), needs_route=needs_route)[1]
@@ -90,6 +88,39 @@ def has_config(text: str) -> bool:
         return bool(NOTIFY_TABLES & parse_toml(text).keys())
     except TomlSyntaxError:
         return False
+
+
+class ConfigSource:
+    """Where a job's configuration comes from: a file of its own, tables in that of the rules, or `--raise` alone."""
+
+    def __init__(self, *, notify: Path | None, rules: Path, publish: bool) -> None:
+        """Name the file of `--notify` and that of the rules; `publish` is `--raise`.
+
+        Raises:
+            PipelineError: both files have a configuration.
+        """
+        in_rules = has_config(read_text(rules, PipelineError))
+        if notify is not None and in_rules:
+            raise PipelineError(f"{rules}: has tables for notifications, as {notify}; only one file may have them")
+        self._path = rules if in_rules else notify
+        self._publish = publish
+        self._seen = self._version()
+
+    def read(self) -> NotifyConfig | None:
+        """The configuration; None where nobody is to be notified. Raises as `load_config`."""
+        self._seen = self._version()
+        if self._path is None:
+            return bus_config() if self._publish else None
+        config = parse_config(read_text(self._path, PipelineError), str(self._path), folder=self._path.parent)
+        return with_bus(config) if self._publish else config
+
+    def read_changed(self) -> NotifyConfig | None:
+        """As `read`, but None while the file is the same as at the last call, or is being replaced."""
+        found = self._version()
+        return None if found in (self._seen, None) else self.read()
+
+    def _version(self) -> tuple[int, int, int] | None:
+        return None if self._path is None else file_version(self._path)
 
 
 def _read(text: str, folder: Path, *, needs_route: bool) -> tuple[NotifyConfig | None, list[ConfigError]]:
@@ -119,22 +150,19 @@ def _read(text: str, folder: Path, *, needs_route: bool) -> tuple[NotifyConfig |
 
 
 def _route(table: ConfigTable, parent: Route | None, known: Any, number: int) -> Route:
-    matchers = table.matchers("matchers")
-    match = table.matchers("match") if "match" in table else ()  # the older name
-    matchers += match
+    matchers = table.matchers("matchers") + table.matchers("match")  # the older name
     receiver = table.text("receiver", needed=parent is None) or (parent.receiver if parent else None)
     if receiver is not None and receiver not in known:
         table.fail("receiver", f"there is no receiver {receiver!r}")
+    default = parent or Route(receiver="")
     route = Route(
         key=f"{parent.key}/{{{','.join(map(str, matchers))}}}/{number}" if parent else "{}",
         receiver=receiver or "",
         matchers=matchers,
-        group_by=or_default(table.texts("group_by", empty=True), parent.group_by if parent else ()),
-        group_wait=or_default(table.duration("group_wait", zero=True), parent.group_wait if parent else GROUP_WAIT),
-        group_interval=or_default(
-            table.duration("group_interval", zero=True), parent.group_interval if parent else GROUP_INTERVAL
-        ),
-        repeat_interval=table.duration("repeat_interval") or (parent.repeat_interval if parent else REPEAT_INTERVAL),
+        group_by=or_default(table.texts("group_by", empty=True), default.group_by),
+        group_wait=or_default(table.duration("group_wait", zero=True), default.group_wait),
+        group_interval=or_default(table.duration("group_interval", zero=True), default.group_interval),
+        repeat_interval=table.duration("repeat_interval") or default.repeat_interval,
         continues=table.flag("continue") or False,
     )
     children = [_route(child, route, known, index) for index, child in enumerate(table.tables("routes"))]
@@ -145,12 +173,10 @@ def _route(table: ConfigTable, parent: Route | None, known: Any, number: int) ->
 def _inhibit(table: ConfigTable) -> tuple[InhibitRule, ...]:
     found = []
     for item in table.tables("inhibit"):
-        source: tuple[Matcher, ...] = item.matchers("source_matchers", needed=True)
-        target: tuple[Matcher, ...] = item.matchers("target_matchers", needed=True)
         rule = InhibitRule(
             name=item.text("name") or "",
-            source=source,
-            target=target,
+            source=item.matchers("source_matchers", needed=True),
+            target=item.matchers("target_matchers", needed=True),
             equal=item.texts("equal", empty=True) or (),
             outlast=or_default(item.duration("outlast", zero=True), OUTLAST),
         )

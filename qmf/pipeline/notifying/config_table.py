@@ -36,11 +36,7 @@ class ConfigError:
 
 
 class ConfigTable(TomlTable):
-    """One table, of which each key is read once.
-
-    Attributes:
-        path: of the table.
-    """
+    """One table, of which each key is read once."""
 
     def __init__(
         self,
@@ -50,20 +46,9 @@ class ConfigTable(TomlTable):
         errors: list[ConfigError],
         folder: Path,
     ) -> None:
-        """Make a reader.
-
-        Args:
-            content: of the table.
-            path: of the table.
-            lines: of the file's keys.
-            errors: where errors are added.
-            folder: to which paths are relative.
-        """
+        """Make a reader of the table at `path`; it adds to `errors`, and paths in it are relative to `folder`."""
         super().__init__(content)
-        self.path = path
-        self._lines = lines
-        self._errors = errors
-        self._folder = folder
+        self._path, self._lines, self._errors, self._folder = path, lines, errors, folder
 
     @property
     def names(self) -> list[str]:
@@ -72,7 +57,7 @@ class ConfigTable(TomlTable):
 
     def fail(self, key: str, text: str) -> None:
         """Add an error; without a key, one of the whole table."""
-        path = (*self.path, key) if key else self.path
+        path = (*self._path, key) if key else self._path
         names = [str(part + 1) if isinstance(part, int) else part for part in path]
         where = ": ".join([*names, text])
         self._errors.append(ConfigError(line_of(self._lines, path) or 0, where))
@@ -105,9 +90,9 @@ class ConfigTable(TomlTable):
                 self.fail(key, str(error))
         return tuple(found)
 
-    def file(self, key: str) -> Path | None:
+    def file(self, key: str, *, needed: bool = False) -> Path | None:
         """A path, relative to the folder of the configuration."""
-        text = self.text(key)
+        text = self.text(key, needed=needed)
         return None if text is None else self._folder / Path(text).expanduser()
 
     def existing(self, key: str) -> Path | None:
@@ -120,9 +105,7 @@ class ConfigTable(TomlTable):
     def secret(self, name: str, *, plain: bool = True) -> Secret | None:
         """A secret, by the keys ``NAME_file`` or ``NAME_env``.
 
-        Args:
-            name: of the secret.
-            plain: a key of this name itself is an error that says what to write instead.
+        Unless it is not `plain`, the key ``NAME`` itself is an error that says what to write instead.
         """
         if plain and name in self:
             self.read(name)
@@ -139,7 +122,7 @@ class ConfigTable(TomlTable):
         value = self.read(key)
         if value is not None and not isinstance(value, dict):
             self.fail(key, f"must be a table, not {value!r}")
-        return self._inner(value if isinstance(value, dict) else {}, (*self.path, key))
+        return self._inner(value if isinstance(value, dict) else {}, (*self._path, key))
 
     def tables(self, key: str) -> Iterator[ConfigTable]:
         """A list of tables, or one table; true for an empty one."""
@@ -147,10 +130,10 @@ class ConfigTable(TomlTable):
         if value is True:
             value = {}
         if isinstance(value, dict):
-            yield self._inner(value, (*self.path, key))
+            yield self._inner(value, (*self._path, key))
         elif isinstance(value, list) and all(isinstance(item, dict) for item in value):
             for index, item in enumerate(value):
-                yield self._inner(item, (*self.path, key, index))
+                yield self._inner(item, (*self._path, key, index))
         elif value is not None:
             self.fail(key, f"must be a table or a list of tables, not {value!r}")
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence, Set
 import attrs
 
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.groups import NEVER, Group, Groups
-from qmf.pipeline.notifying.inhibition import Inhibitor
+from qmf.pipeline.notifying.config import Integration, NotifyConfig
 from qmf.pipeline.notifying.matchers import all_match
-from qmf.pipeline.notifying.muting import Muting
+from qmf.pipeline.notifying.muting import Inhibitor, Muting
 from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
-from qmf.pipeline.notifying.routes import SECOND, Integration, NotificationPlan
+from qmf.pipeline.notifying.routes import NEVER, SECOND, Group, Groups
 from qmf.pipeline.notifying.silences import Silence
 from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState
 
@@ -46,7 +45,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        plan: NotificationPlan,
+        config: NotifyConfig,
         state: NotificationState,
         now: int,
         *,
@@ -56,7 +55,7 @@ class Dispatcher:
         """Continue from a state.
 
         Args:
-            plan: routes, receivers, inhibition.
+            config: routes, receivers, inhibition.
             state: changed by all methods; the caller stores it.
             now: ns since 1970.
             max_age: ns; alerts that started before that wait for `release`, and are dropped if they ended before that.
@@ -67,7 +66,7 @@ class Dispatcher:
         self._silences: tuple[Silence, ...] = ()
         self._lines: dict[str, _Line] = {}
         self._ended = {alert.id: (alert, at) for alert, at in ended}
-        self.reconfigure(plan, now)
+        self.reconfigure(config, now)
 
     @property
     def ended(self) -> list[tuple[ActiveAlert, int]]:
@@ -76,19 +75,16 @@ class Dispatcher:
 
     # -- what the caller feeds
 
-    def reconfigure(self, plan: NotificationPlan, now: int, *, replaced: Set[str] = frozenset()) -> None:
+    def reconfigure(self, config: NotifyConfig, now: int, *, replaced: Set[str] = frozenset()) -> None:
         """Go on with other routes, receivers and inhibition rules.
 
-        Args:
-            plan: to go on with.
-            now: ns since 1970.
-            replaced: integrations that are others now: what is under way to them ends without `finish`.
+        What is under way to integrations in `replaced`, which are others now, ends without `finish`.
         """
-        self._plan = plan
-        integrations = {item.key for items in plan.receivers.values() for item in items}
+        self._receivers, self._inhibit = config.receivers, config.inhibit or ()
+        integrations = set(config.integrations)
         self._lines = {key: self._lines.get(key, _Line()) for key in integrations - replaced}
         self._lines |= {key: _Line() for key in integrations & replaced}
-        self._groups = Groups(plan.route)
+        self._groups = Groups(config.route)
         state = self._state
         state.keep_integrations(integrations)
         last = state.last_sent()
@@ -206,15 +202,15 @@ class Dispatcher:
 
     def muting(self, now: int) -> Muting:
         """What mutes which alerts at a time."""
-        longest = max((rule.outlast for rule in self._plan.inhibit), default=0)
+        longest = max((rule.outlast for rule in self._inhibit), default=0)
         self._ended = {id: (alert, at) for id, (alert, at) in self._ended.items() if now - at < longest}
         ended = [(alert, now - at) for alert, at in self._ended.values()]
-        return Muting(Inhibitor(self._plan.inhibit, self._state.alerts.values(), ended), self._silences, now)
+        return Muting(Inhibitor(self._inhibit, self._state.alerts.values(), ended), self._silences, now)
 
     # -- alerts
 
     def _may_inhibit(self, alert: ActiveAlert) -> bool:
-        return any(all_match(rule.source, alert.labels) for rule in self._plan.inhibit)
+        return any(all_match(rule.source, alert.labels) for rule in self._inhibit)
 
     def _is_wanted(self, alert: ActiveAlert, now: int) -> bool:
         """False for what ended before it fired, or before `max_age`; alerts of the past are held."""
@@ -256,7 +252,7 @@ class Dispatcher:
     # -- integrations
 
     def _integrations(self, group: Group) -> Sequence[Integration]:
-        return self._plan.receivers.get(group.route.receiver, ())
+        return self._receivers.get(group.route.receiver, ())
 
     def _look(self, group: Group, integration: Integration, muting: Muting, now: int) -> None:
         """Find whether an integration must be told something."""
@@ -268,11 +264,12 @@ class Dispatcher:
                 if not muting.of(alert):
                     self._owe(alert, key)
             elif (told is SentState.OWED and muting.of(alert)) or (
-                told is SentState.FIRING and not integration.send_resolved
+                told is SentState.FIRING and not integration.settings.send_resolved
             ):
                 self._state.tell(alert_id, key, None)
-        if integration.resend_interval is not None and group.resend.get(key, 0) <= now:
-            group.resend[key] = now + integration.resend_interval
+        resend_interval = integration.settings.resend_interval
+        if resend_interval is not None and group.resend.get(key, 0) <= now:
+            group.resend[key] = now + resend_interval
         if self._content(group, integration, muting, now) is not None:
             group.waiting.add(key)
 
@@ -321,12 +318,10 @@ class Dispatcher:
         )
 
     def _is_repeat(self, group: Group, integration: Integration, now: int) -> bool:
-        if integration.resend_interval is not None:
-            interval = integration.resend_interval
-        elif integration.repeats:
-            interval = group.route.repeat_interval
-        else:
+        settings = integration.settings
+        if settings.resend_interval is None and not settings.repeats:
             return False
+        interval = settings.resend_interval or group.route.repeat_interval
         return now - self._state.sent.get((integration.key, group.key), -NEVER) >= interval
 
     def _owe(self, alert: ActiveAlert, key: str) -> None:
@@ -336,9 +331,9 @@ class Dispatcher:
     def _on_delivered(self, group: Group, key: str, now: int) -> None:
         self._state.sent.put((key, group.key), now)
         group.refused.pop(key, None)
-        integration = next((item for item in self._integrations(group) if item.key == key), None)
-        if integration is not None and integration.resend_interval is not None:
-            group.resend[key] = now + integration.resend_interval
+        for integration in self._integrations(group):
+            if integration.key == key and (interval := integration.settings.resend_interval) is not None:
+                group.resend[key] = now + interval
 
     def _count(self, notification: AlertNotification, outcome: NotificationOutcome, now: int, error: str) -> None:
         key = notification.integration

@@ -51,11 +51,7 @@ class Matcher:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Matcher:
-        """The reverse of `to_json`.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is none.
-        """
+        """The reverse of `to_json`; raises `KeyError`, `TypeError` or `ValueError` for what is none."""
         name, value = content["name"], content["value"]
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError("name and value of a matcher are texts")
@@ -87,20 +83,12 @@ def parse_matcher(text: str) -> Matcher:
 
 
 def parse_matchers(texts: Iterable[str]) -> tuple[Matcher, ...]:
-    """Read several matchers; all must match.
-
-    Raises:
-        ValueError: one of them is none.
-    """
+    """Read several matchers, as of `parse_matcher`; all must match."""
     return tuple(parse_matcher(text) for text in texts)
 
 
 def parse_query(texts: Sequence[str]) -> tuple[Matcher, ...]:
-    """Matchers of a command line, where the first may be the name of an alert alone, as for Alertmanager's `amtool`.
-
-    Raises:
-        ValueError: one of them is none.
-    """
+    """Matchers of a command line, where the first may be the name of an alert alone, as for Alertmanager's `amtool`."""
     if texts and not _MATCHER.fullmatch(texts[0]) and not set(texts[0]) & set('="'):
         return (Matcher(NAME_LABEL, texts[0]), *parse_matchers(texts[1:]))
     return parse_matchers(texts)

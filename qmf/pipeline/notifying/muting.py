@@ -1,14 +1,129 @@
-"""What mutes an alert at one time: a silence, or an alert that inhibits it. Pure."""
+"""What mutes an alert: a silence, or inhibition by one that makes it superfluous, e.g. that its agent is dead. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import attrs
 
+from qmf.pipeline.correlate.alerts import NAME_LABEL
+from qmf.pipeline.correlate.rules import Rule, SelectedTable
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.inhibition import Inhibitor
+from qmf.pipeline.notifying.matchers import Matcher, all_match
 from qmf.pipeline.notifying.silences import Silence, find_silence
+
+#: Default of `InhibitRule.outlast`.
+OUTLAST = 60 * 10**9
+
+
+@attrs.frozen(kw_only=True)
+class InhibitRule:
+    """While an alert matches the source, those that match the target are not notified.
+
+    Attributes:
+        name: for people; may be empty.
+        source, target: matchers of labels.
+        equal: labels whose values must be the same in both.
+        outlast: ns that an ended source still inhibits alerts that began before its end: what follows from it ends a
+            little later.
+    """
+
+    name: str = ""
+    source: tuple[Matcher, ...]
+    target: tuple[Matcher, ...]
+    equal: tuple[str, ...] = ()
+    outlast: int = OUTLAST
+
+    def to_json(self) -> dict[str, Any]:
+        """For a file."""
+        sides = {name: [matcher.to_json() for matcher in getattr(self, name)] for name in ("source", "target")}
+        return attrs.asdict(self, recurse=False) | sides
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> InhibitRule:
+        """The reverse of `to_json`."""
+        sides = {name: tuple(map(Matcher.from_json, content[name])) for name in ("source", "target")}
+        return cls(**{**content, **sides, "equal": tuple(content["equal"])})
+
+
+#: Rules whose alerts are about what an agent publishes of its objects.
+_STATE_KINDS = ("threshold", "rate", "ratio", "absence")
+
+
+def default_inhibition(rules: Iterable[Rule]) -> tuple[InhibitRule, ...]:
+    """The inhibition where a configuration has none: of an agent without heartbeats, nothing else is notified.
+
+    Its objects are not measured any more, so that other absences follow from it and values are those of before. Alerts
+    that came from events are not inhibited: they happened.
+    """
+    sources: list[str] = []
+    targets: list[str] = []
+    for rule in rules:
+        if rule.kind.value in _STATE_KINDS:
+            of_heartbeats = all(selector.source is SelectedTable.HEARTBEATS for selector in rule.selectors)
+            (sources if of_heartbeats else targets).append(rule.name)
+    if not sources or not targets:
+        return ()
+    return (
+        InhibitRule(
+            name="agent-dead",
+            source=(_one_of(sources), Matcher("agent", "", is_equal=False)),
+            target=(_one_of(targets),),
+            equal=("agent",),
+        ),
+    )
+
+
+def _one_of(names: Iterable[str]) -> Matcher:
+    return Matcher(NAME_LABEL, "|".join(re.escape(name) for name in names), is_regex=True)
+
+
+class Inhibitor:
+    """Answers which alert inhibits another; made from the alerts that are active at one time."""
+
+    def __init__(
+        self, rules: Sequence[InhibitRule], alerts: Iterable[ActiveAlert], ended: Iterable[tuple[ActiveAlert, int]] = ()
+    ) -> None:
+        """Index the sources among alerts, and among those that ended a short time ago, with the ns since then."""
+        self._rules = rules
+        firing = sorted((alert for alert in alerts if alert.is_firing), key=lambda alert: (alert.starts_ns, alert.id))
+        self._sources: list[dict[tuple[str, ...], list[_Source]]] = []
+        candidates = [*((alert, 0) for alert in firing), *ended]
+        for rule in rules:
+            found: dict[tuple[str, ...], list[_Source]] = {}
+            for alert, ago in candidates:
+                if (alert.is_firing or ago < rule.outlast) and all_match(rule.source, alert.labels):
+                    both = all_match(rule.target, alert.labels)
+                    found.setdefault(_values(rule, alert.labels), []).append(_Source(alert, both))
+            self._sources.append(found)
+
+    def source_of(self, alert: ActiveAlert) -> ActiveAlert | None:
+        """The first source of an alert, or None.
+
+        An alert that matches both sides of a rule is not inhibited by another one that does, so alerts never inhibit
+        themselves or each other.
+        """
+        for rule, sources in zip(self._rules, self._sources, strict=True):
+            if not sources or not all_match(rule.target, alert.labels):
+                continue
+            is_source = all_match(rule.source, alert.labels)
+            for source in sources.get(_values(rule, alert.labels), ()):
+                ends = source.alert.ends_ns
+                if not (is_source and source.is_target) and (ends is None or alert.starts_ns <= ends):
+                    return source.alert
+        return None
+
+
+@attrs.frozen
+class _Source:
+    alert: ActiveAlert
+    is_target: bool
+
+
+def _values(rule: InhibitRule, labels: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(labels.get(name, "") for name in rule.equal)
 
 
 @attrs.frozen

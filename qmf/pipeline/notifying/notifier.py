@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -10,21 +12,18 @@ from pathlib import Path
 
 import attrs
 
+from qmf.errors import QmfError
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.config import IntegrationConfig, NotifyConfig
+from qmf.pipeline.notifying.config import Integration, NotifyConfig
 from qmf.pipeline.notifying.dispatcher import Dispatcher
-from qmf.pipeline.notifying.groups import NEVER
-from qmf.pipeline.notifying.inhibition import InhibitRule
 from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
-from qmf.pipeline.notifying.receivers.base import NotificationSender
-from qmf.pipeline.notifying.routes import NotificationPlan
-from qmf.pipeline.notifying.silence_file import SilenceFile
-from qmf.pipeline.notifying.state import SentState
-from qmf.pipeline.notifying.state_file import StateFile
-from qmf.pipeline.notifying.worker import Worker
+from qmf.pipeline.notifying.receivers.base import NotificationSender, RefusedError
+from qmf.pipeline.notifying.routes import NEVER, SECOND
+from qmf.pipeline.notifying.silences import SilenceFile
+from qmf.pipeline.notifying.state import SentState, StateFile
 
-SECOND = 10**9
+_LOGGER = logging.getLogger(__name__)
 
 #: Seconds between looks at the files of silences and of the configuration.
 POLL = 1.0
@@ -36,30 +35,63 @@ STEP_TEXT, INHIBIT_TEXT, PENDING_TEXT, ENDED_TEXT = "step", "inhibit", "pending"
 _REMEMBERED = 400 * 86_400
 
 
-@attrs.frozen
-class Plan:
-    """What to notify with.
+#: Called with what came of a notification, and the error or remark.
+Finish = Callable[[AlertNotification, NotificationOutcome, str], None]
 
-    Attributes:
-        config: receivers and routes.
-        inhibit: the inhibition where the configuration has none.
-    """
 
-    config: NotifyConfig
-    inhibit: tuple[InhibitRule, ...] = ()
+class _Worker:
+    """Starts its thread when it is made, until `close`. The dispatcher bounds what waits here."""
+
+    def __init__(self, name: str, sender: NotificationSender, finish: Finish) -> None:
+        self._sender = sender
+        self._finish = finish
+        self._queue: queue.SimpleQueue[AlertNotification | None] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"notify {name}", daemon=True)
+        self._thread.start()
+
+    def put(self, notification: AlertNotification) -> None:
+        """Send it after those before."""
+        self._queue.put(notification)
+
+    def close(self) -> None:
+        """Drop what is not being sent, and wait for what is; nobody is told what came of it."""
+        self._closing.set()
+        self._queue.put(None)
+        self._thread.join()
+        self._sender.close()
+
+    def _run(self) -> None:
+        while (notification := self._queue.get()) is not None and not self._closing.is_set():
+            outcome, text = self._send(notification)
+            self._finish(notification, outcome, text)
+
+    def _send(self, notification: AlertNotification) -> tuple[NotificationOutcome, str]:
+        try:
+            return NotificationOutcome.DELIVERED, self._sender.send(notification) or ""
+        except RefusedError as error:
+            return NotificationOutcome.REFUSED, str(error)
+        except QmfError as error:
+            return NotificationOutcome.UNREACHABLE, str(error)
+        except Exception as error:  # a bug must not end notifying for good
+            _LOGGER.exception("a notification failed")
+            return NotificationOutcome.UNREACHABLE, f"{type(error).__name__}: {error}"
 
 
 class Notifier:
-    """Notifies from when it is made until `close`. Methods may be called from any thread."""
+    """Notifies from when it is made until `close`. Methods may be called from any thread.
+
+    They raise `LakeError` where another process notifies from the folder, or the state can't be written.
+    """
 
     def __init__(
         self,
         folder: Path,
-        plan: Plan,
-        make_sender: Callable[[IntegrationConfig], NotificationSender],
+        config: NotifyConfig,
+        make_sender: Callable[[Integration], NotificationSender],
         print_line: Callable[[str], None],
         *,
-        changed_plan: Callable[[], Plan | None] = lambda: None,
+        changed_config: Callable[[], NotifyConfig | None] = lambda: None,
         max_age: int = NEVER,
         clock: Callable[[], int] = time.time_ns,
         poll: float = POLL,
@@ -68,31 +100,18 @@ class Notifier:
 
         Args:
             folder: of state and silences; a folder of this machine.
-            plan: what to notify with.
+            config: what to notify with.
             make_sender: makes what sends for an integration.
             print_line: called for each failure, and each change of files.
-            changed_plan: asked at each look for another plan; None for no change, and an error once.
+            changed_config: asked at each look for another configuration; None for no change, and an error once.
             max_age: ns, see `Dispatcher`.
             clock: ns since 1970.
             poll: seconds between looks at files.
-
-        Raises:
-            LakeError: another process notifies from this folder; the file system failed.
         """
-        self._make_sender = make_sender
-        self._print_line = print_line
-        self._changed_plan = changed_plan
-        self._clock = clock
-        self._store = StateFile(folder)
-        try:
-            self._state = self._store.load()
-            self._step = int(self._store.text(STEP_TEXT) or 0)
-            self._store.forget_finished(clock() // SECOND - _REMEMBERED)
-        except BaseException:
-            self._store.close()
-            raise
+        self._make_sender, self._print_line = make_sender, print_line
+        self._changed_config, self._clock = changed_config, clock
         self._silences = SilenceFile(folder)
-        self._plan = plan
+        self._config = config
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._idle = threading.Condition(self._lock)
@@ -101,10 +120,15 @@ class Notifier:
         self._polled_at = -float("inf")
         self._complaint = ""
         self._pending = "[]"
-        self._workers: dict[str, tuple[IntegrationConfig, Worker]] = {}
+        self._workers: dict[str, tuple[Integration, _Worker]] = {}
+        self._store = StateFile(folder)
         try:
+            self._state = self._store.load()
+            self._step = int(self._store.text(STEP_TEXT) or 0)
+            self._store.forget_finished(clock() // SECOND - _REMEMBERED)
+            self._store_inhibition()
             ended = read_ended(self._store.text(ENDED_TEXT))
-            self._dispatcher = Dispatcher(self._notification_plan(), self._state, clock(), max_age=max_age, ended=ended)
+            self._dispatcher = Dispatcher(config, self._state, clock(), max_age=max_age, ended=ended)
         except BaseException:
             self._store.close()
             raise
@@ -123,9 +147,6 @@ class Notifier:
         Args:
             alerts: changes, in order.
             step: number of the step; one that was taken before is ignored. None for a batch.
-
-        Raises:
-            LakeError: the state can't be written.
         """
         with self._lock:
             if step is not None and step <= self._step:
@@ -137,29 +158,21 @@ class Notifier:
             ended = [alert.incident for alert in alerts if alert.ends_ns is not None]
             texts = {} if step is None else {STEP_TEXT: str(step)}
             if ended and self._dispatcher.ended:
-                texts[ENDED_TEXT] = json.dumps([[alert.to_json(), at] for alert, at in self._dispatcher.ended])
+                texts[ENDED_TEXT] = json.dumps([[attrs.asdict(alert), at] for alert, at in self._dispatcher.ended])
             self._store.save(self._state, ended, **texts)
             self._step = self._step if step is None else step
         self._changed.set()
 
     def set_pending(self, alerts: Sequence[ActiveAlert]) -> None:
-        """The alerts that may fire later; only shown, by `qmf-pipeline alerts`.
-
-        Raises:
-            LakeError: the state can't be written.
-        """
-        text = json.dumps([alert.to_json() for alert in alerts])
+        """The alerts that may fire later; only shown, by `qmf-pipeline alerts`."""
+        text = json.dumps([attrs.asdict(alert) for alert in alerts])
         with self._lock:
             if text != self._pending:
                 self._store.save(self._state, **{PENDING_TEXT: text})
                 self._pending = text
 
     def release(self) -> None:
-        """The job has reached the present: notify alerts of the past that still fire.
-
-        Raises:
-            LakeError: the state can't be written.
-        """
+        """The job has reached the present: notify alerts of the past that still fire."""
         with self._lock:
             if not self._state.held:
                 return
@@ -168,14 +181,9 @@ class Notifier:
         self._changed.set()
 
     def drain(self, stop: threading.Event, timeout: float) -> bool:
-        """Send what waits for its group's time at once, because the job ends.
+        """Send what waits for its group's time at once, because the job ends; True when everybody was told everything.
 
-        Args:
-            stop: ends the waiting.
-            timeout: seconds to wait at most.
-
-        Returns:
-            True when everybody was told everything.
+        This waits until `stop`, or for `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         with self._lock:
@@ -245,17 +253,18 @@ class Notifier:
         except PipelineError as error:
             self._print_line(f"{error}; the silences of before are kept")
         try:
-            plan = self._changed_plan()
+            config = self._changed_config()
         except PipelineError as error:
             first, *others = str(error).splitlines()
             more = f" (and {len(others)} more)" if others else ""
             self._print_line(f"{first}{more}; the notifications of before are kept")
             return
-        if plan is not None:
-            self._plan = plan
+        if config is not None:
+            self._config = config
             replaced = self._stop_workers()  # without the lock, since they take it at their end
             with self._lock:
-                self._dispatcher.reconfigure(self._notification_plan(), self._clock(), replaced=replaced)
+                self._store_inhibition()
+                self._dispatcher.reconfigure(config, self._clock(), replaced=replaced)
             self._start_workers()
 
     def _on_outcome(self, notification: AlertNotification, outcome: NotificationOutcome, text: str) -> None:
@@ -280,23 +289,23 @@ class Notifier:
     def _is_done(self) -> bool:
         return self._dispatcher.is_idle and self._dispatcher.next_at() > self._clock()
 
-    def _notification_plan(self) -> NotificationPlan:
-        plan = self._plan.config.plan(self._plan.inhibit)
-        self._store.save(self._state, **{INHIBIT_TEXT: json.dumps([rule.to_json() for rule in plan.inhibit])})
-        return plan
+    def _store_inhibition(self) -> None:
+        """Store the rules, for commands that show what is inhibited."""
+        rules = [rule.to_json() for rule in self._config.inhibit or ()]
+        self._store.save(self._state, **{INHIBIT_TEXT: json.dumps(rules)})
 
     def _stop_workers(self) -> set[str]:
         """End the workers of integrations that are gone or changed; their keys."""
-        wanted = self._plan.config.integrations
+        wanted = self._config.integrations
         changed = {key for key, (config, _) in self._workers.items() if wanted.get(key) != config}
         for key in changed:
             self._workers.pop(key)[1].close()
         return changed
 
     def _start_workers(self) -> None:
-        for key, config in self._plan.config.integrations.items():
+        for key, config in self._config.integrations.items():
             if key not in self._workers:
-                self._workers[key] = config, Worker(key, self._make_sender(config), self._on_outcome)
+                self._workers[key] = config, _Worker(key, self._make_sender(config), self._on_outcome)
 
     def _link_incidents(self, alerts: Sequence[ActiveAlert]) -> list[ActiveAlert]:
         """Changes as the dispatcher takes them: an incident has one open alert, which knows it from its beginning.
@@ -324,7 +333,7 @@ class Notifier:
 
 def read_ended(text: str) -> list[tuple[ActiveAlert, int]]:
     """The alerts of `ENDED_TEXT` with the times of their ends, ns since 1970."""
-    return [(ActiveAlert.from_json(content), int(at)) for content, at in json.loads(text or "[]")]
+    return [(ActiveAlert(**content), int(at)) for content, at in json.loads(text or "[]")]
 
 
 def _describe(notification: AlertNotification) -> str:

@@ -14,14 +14,12 @@ from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.stream_state import stream_file
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.inhibition import Inhibitor, InhibitRule
 from qmf.pipeline.notifying.matchers import Matcher, all_match
-from qmf.pipeline.notifying.muting import Mute, Muting
+from qmf.pipeline.notifying.muting import Inhibitor, InhibitRule, Mute, Muting
+from qmf.pipeline.notifying.notification import webhook_alert
 from qmf.pipeline.notifying.notifier import ENDED_TEXT, INHIBIT_TEXT, PENDING_TEXT, read_ended
-from qmf.pipeline.notifying.payload import webhook_alert
-from qmf.pipeline.notifying.silence_file import SilenceFile
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState
-from qmf.pipeline.notifying.state_file import read_state
+from qmf.pipeline.notifying.silences import SilenceFile
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState, read_state
 
 #: The folder of the notifications' state, in the folder of the tables of alerts.
 NOTIFY_FOLDER = "_notify"
@@ -81,19 +79,14 @@ class NotificationOverview:
 
 
 def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> NotificationOverview:
-    """Read the state of a job that runs or has ended.
-
-    Args:
-        folder: of the state.
-        matchers: that the alerts must match.
-        now: ns since 1970, for silences.
+    """The state of a job that runs or has ended: the alerts that match, and what mutes them now.
 
     Raises:
         LakeError: there is no state, or it can't be read.
     """
     state, texts = read_state(folder, INHIBIT_TEXT, PENDING_TEXT, ENDED_TEXT)
     rules = [InhibitRule.from_json(item) for item in json.loads(texts[INHIBIT_TEXT] or "[]")]
-    pending = [ActiveAlert.from_json(item) for item in json.loads(texts[PENDING_TEXT] or "[]")]
+    pending = [ActiveAlert(**item) for item in json.loads(texts[PENDING_TEXT] or "[]")]
     ended = [(alert, now - at) for alert, at in read_ended(texts[ENDED_TEXT])]
     muting = Muting(Inhibitor(rules, state.alerts.values(), ended), SilenceFile(folder).read(), now)
     shown = [
@@ -111,10 +104,6 @@ def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Noti
 
 def read_table_overview(out: Path, matchers: tuple[Matcher, ...]) -> NotificationOverview:
     """The open alerts of a job without notifications: those in its table, of the stream, or else of the batch.
-
-    Args:
-        out: folder of the tables.
-        matchers: that the alerts must match.
 
     Raises:
         LakeError: there is no table, or it can't be read.

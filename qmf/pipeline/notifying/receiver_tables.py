@@ -7,33 +7,38 @@ from collections.abc import Callable, Iterable, Mapping
 
 import httpx
 
-from qmf.pipeline.notifying.config import BusConfig, IntegrationConfig, Settings
+from qmf.pipeline.notifying.config import Integration
 from qmf.pipeline.notifying.config_table import ConfigTable
-from qmf.pipeline.notifying.receivers.alertmanager import RESEND_INTERVAL, AlertmanagerConfig
+from qmf.pipeline.notifying.receivers.base import ReceiverSettings, TlsSettings
+from qmf.pipeline.notifying.receivers.bus import BusConfig
 from qmf.pipeline.notifying.receivers.file import FileConfig
-from qmf.pipeline.notifying.receivers.http import TIMEOUT, HttpConfig
+from qmf.pipeline.notifying.receivers.http import (
+    RESEND_INTERVAL,
+    TIMEOUT,
+    AlertmanagerConfig,
+    HttpConfig,
+    WebhookConfig,
+)
 from qmf.pipeline.notifying.receivers.mail import SUBJECT, TEXT, MailConfig, template_error
 from qmf.pipeline.notifying.receivers.mail import TIMEOUT as MAIL_TIMEOUT
-from qmf.pipeline.notifying.receivers.webhook import WebhookConfig
 from qmf.pipeline.toml_tables import or_default
 
-_SECOND = 10**9
 _SMARTHOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:]+)(?::(\d+))?")
 _IMPLICIT_TLS_PORT = 465
 
 
-def read_receivers(table: ConfigTable) -> dict[str, tuple[IntegrationConfig, ...]]:
+def read_receivers(table: ConfigTable) -> dict[str, tuple[Integration, ...]]:
     """The integrations of each receiver, by its name; one without any gets notifications and drops them."""
-    found: dict[str, tuple[IntegrationConfig, ...]] = {}
+    found: dict[str, tuple[Integration, ...]] = {}
     for item in table.tables("receiver"):
         name = item.text("name", needed=True)
-        integrations: list[IntegrationConfig] = []
+        integrations: list[Integration] = []
         for kind, read in _READERS.items():
             for index, settings_table in enumerate(item.tables(kind)):
                 settings = read(settings_table)
                 settings_table.end()
                 if settings is not None:
-                    integrations.append(IntegrationConfig(f"{name}/{kind}/{index}", settings))
+                    integrations.append(Integration(f"{name}/{kind}/{index}", settings))
         item.end(f"name, {', '.join(_READERS)}")
         if name is not None and name in found:
             item.fail("name", f"there is another receiver {name!r}")
@@ -42,7 +47,7 @@ def read_receivers(table: ConfigTable) -> dict[str, tuple[IntegrationConfig, ...
     return found
 
 
-def _webhook(table: ConfigTable) -> Settings | None:
+def _webhook(table: ConfigTable) -> ReceiverSettings | None:
     secret = table.secret("url", plain=False)
     url = _url(table) if secret is None or "url" in table else None
     if secret is not None and url is not None:
@@ -51,28 +56,26 @@ def _webhook(table: ConfigTable) -> Settings | None:
         url=secret or url or "",
         send_resolved=or_default(table.flag("send_resolved"), True),
         max_alerts=table.count("max_alerts", 0),
-        timeout=(table.duration("timeout") or TIMEOUT * _SECOND) / _SECOND,
+        timeout=_timeout(table, TIMEOUT),
         http=_http(table.table("http_config")),
     )
     return config if secret or url else None
 
 
-def _alertmanager(table: ConfigTable) -> Settings | None:
+def _alertmanager(table: ConfigTable) -> ReceiverSettings | None:
     url = _url(table)
     config = AlertmanagerConfig(
         url=url or "",
         send_resolved=or_default(table.flag("send_resolved"), True),
         resend_interval=table.duration("resend_interval") or RESEND_INTERVAL,
-        timeout=(table.duration("timeout") or TIMEOUT * _SECOND) / _SECOND,
+        timeout=_timeout(table, TIMEOUT),
         http=_http(table.table("http_config")),
     )
     return config if url else None
 
 
-def _file(table: ConfigTable) -> Settings | None:
-    if "path" not in table:
-        table.read("path", needed=True)
-    path = table.file("path")
+def _file(table: ConfigTable) -> ReceiverSettings | None:
+    path = table.file("path", needed=True)
     send_resolved = or_default(table.flag("send_resolved"), True)
     if path is None:
         return None
@@ -81,11 +84,7 @@ def _file(table: ConfigTable) -> Settings | None:
     return FileConfig(path=path, send_resolved=send_resolved)
 
 
-def _bus(_table: ConfigTable) -> Settings | None:
-    return BusConfig()
-
-
-def _mail(table: ConfigTable) -> Settings | None:
+def _mail(table: ConfigTable) -> ReceiverSettings | None:
     to, sender = table.texts("to", needed=True, empty=True) or (), table.text("from", needed=True)
     host, port = _smarthost(table)
     _check_addresses(table, "to", to)
@@ -94,10 +93,9 @@ def _mail(table: ConfigTable) -> Settings | None:
     password = table.secret("auth_password")
     if (username is None) != (password is None):
         table.fail("", "auth_username and auth_password_file or auth_password_env belong together")
-    tls = table.table("tls_config")
     headers = _headers(table.table("headers"))
     subject, text, html = _template(table, "subject"), _template(table, "text"), _template(table, "html")
-    config = MailConfig(
+    return MailConfig(
         to=tuple(address.strip() for item in to for address in item.split(",")),
         sender=sender or "",
         host=host,
@@ -107,19 +105,14 @@ def _mail(table: ConfigTable) -> Settings | None:
         password=password,
         require_tls=or_default(table.flag("require_tls"), True),
         implicit_tls=or_default(table.flag("implicit_tls"), port == _IMPLICIT_TLS_PORT),
-        ca_file=tls.existing("ca_file"),
-        cert_file=tls.existing("cert_file"),
-        key_file=tls.existing("key_file"),
-        insecure_skip_verify=or_default(tls.flag("insecure_skip_verify"), False),
+        tls=_tls(table.table("tls_config")),
         send_resolved=or_default(table.flag("send_resolved"), False),
         headers=headers,
         subject=subject or SUBJECT,
         text=text or TEXT,
         html=html,
-        timeout=(table.duration("timeout") or MAIL_TIMEOUT * _SECOND) / _SECOND,
+        timeout=_timeout(table, MAIL_TIMEOUT),
     )
-    tls.end("ca_file, cert_file, key_file, insecure_skip_verify")
-    return config
 
 
 def _check_addresses(table: ConfigTable, key: str, addresses: Iterable[str]) -> None:
@@ -176,16 +169,13 @@ def _url(table: ConfigTable) -> str | None:
 
 
 def _http(table: ConfigTable) -> HttpConfig:
-    basic, authorization, tls = table.table("basic_auth"), table.table("authorization"), table.table("tls_config")
+    basic, authorization = table.table("basic_auth"), table.table("authorization")
     config = HttpConfig(
         username=basic.text("username"),
         password=basic.secret("password"),
         authorization_type=authorization.text("type") or "Bearer",
         credentials=authorization.secret("credentials"),
-        ca_file=tls.existing("ca_file"),
-        cert_file=tls.existing("cert_file"),
-        key_file=tls.existing("key_file"),
-        insecure_skip_verify=or_default(tls.flag("insecure_skip_verify"), False),
+        tls=_tls(table.table("tls_config")),
         proxy_url=table.text("proxy_url"),
         follow_redirects=or_default(table.flag("follow_redirects"), True),
     )
@@ -195,13 +185,28 @@ def _http(table: ConfigTable) -> HttpConfig:
         basic.fail("", "username is missing")
     basic.end("username, password_file, password_env")
     authorization.end("type, credentials_file, credentials_env")
-    tls.end("ca_file, cert_file, key_file, insecure_skip_verify")
     table.end("basic_auth, authorization, tls_config, proxy_url, follow_redirects")
     return config
 
 
-_READERS: Mapping[str, Callable[[ConfigTable], Settings | None]] = {
-    "bus": _bus,
+def _tls(table: ConfigTable) -> TlsSettings:
+    settings = TlsSettings(
+        ca_file=table.existing("ca_file"),
+        cert_file=table.existing("cert_file"),
+        key_file=table.existing("key_file"),
+        insecure_skip_verify=table.flag("insecure_skip_verify") or False,
+    )
+    table.end("ca_file, cert_file, key_file, insecure_skip_verify")
+    return settings
+
+
+def _timeout(table: ConfigTable, default: float) -> float:
+    ns = table.duration("timeout")
+    return default if ns is None else ns / 10**9
+
+
+_READERS: Mapping[str, Callable[[ConfigTable], ReceiverSettings | None]] = {
+    "bus": lambda _table: BusConfig(),
     "webhook": _webhook,
     "alertmanager": _alertmanager,
     "mail": _mail,

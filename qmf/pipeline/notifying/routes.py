@@ -1,18 +1,24 @@
-"""The tree of routes: which receiver learns of an alert, in which group, and how often. Pure."""
+"""The tree of routes, and groups of active alerts: who learns of an alert, with which others, and how often. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import attrs
 
-from qmf.pipeline.notifying.inhibition import InhibitRule
+from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.matchers import Matcher, all_match
 
 SECOND = 10**9
 
 #: Alertmanager's defaults.
 GROUP_WAIT, GROUP_INTERVAL, REPEAT_INTERVAL = 30 * SECOND, 300 * SECOND, 4 * 3600 * SECOND
+
+#: ns between looks at a group whose `group_interval` is shorter, where nothing changes.
+MIN_INTERVAL = 5 * SECOND
+
+#: ns; later than everything.
+NEVER = 1 << 62
 
 #: In `group_by`: by all labels, so that each alert is a group of its own.
 ALL_LABELS = "..."
@@ -66,41 +72,92 @@ class Route:
         pairs = (str(Matcher(name, value)) for name, value in sorted(self.group_labels(labels).items()))
         return f"{self.key}:{{{', '.join(pairs)}}}"
 
-    def walk(self) -> Iterator[Route]:
-        """This node and all below it."""
-        yield self
-        for child in self.routes:
-            yield from child.walk()
 
-
-@attrs.frozen(kw_only=True)
-class Integration:
-    """One way in which a receiver is notified, as the dispatcher sees it.
+@attrs.define
+class Group:
+    """Alerts that are notified together.
 
     Attributes:
-        key: unique, and the same after a restart: receiver, kind and number.
-        send_resolved: it is notified of the end of alerts.
-        resend_interval: ns after which firing alerts are sent again although nothing changed, because it would forget
-            them; None for the route's `repeat_interval`.
-        repeats: it wants repetitions after the route's `repeat_interval`.
-    """
-
-    key: str
-    send_resolved: bool = True
-    resend_interval: int | None = None
-    repeats: bool = True
-
-
-@attrs.frozen(kw_only=True)
-class NotificationPlan:
-    """What a configuration says about who is notified of what.
-
-    Attributes:
-        route: root of the tree.
-        receivers: the integrations of each receiver, by its name.
-        inhibit: the inhibition rules.
+        route, key, labels: of the group.
+        alerts: ids.
+        seen: ids of alerts that it was looked at with.
+        flush_at: when it is looked at next.
+        waiting: integrations that have something to be told.
+        refused: when integrations that refused are tried again.
+        resend: when integrations are sent what they would forget.
     """
 
     route: Route
-    receivers: Mapping[str, Sequence[Integration]]
-    inhibit: tuple[InhibitRule, ...] = ()
+    key: str
+    labels: Mapping[str, str]
+    alerts: set[str] = attrs.field(factory=set)
+    seen: set[str] = attrs.field(factory=set)
+    flush_at: int = NEVER
+    flushed: bool = False
+    waiting: set[str] = attrs.field(factory=set)
+    refused: dict[str, int] = attrs.field(factory=dict)
+    resend: dict[str, int] = attrs.field(factory=dict)
+
+    def has_work(self, now: int) -> bool:
+        """True if somebody may have to be told something now."""
+        return self.flush_at <= now or bool(self.waiting) or any(at <= now for at in self.resend.values())
+
+    def flush(self, now: int) -> None:
+        """The group is looked at."""
+        self.flushed = True
+        self.seen = set(self.alerts)
+        self.flush_at = now + max(self.route.group_interval, MIN_INTERVAL)
+
+    def add(self, alert: ActiveAlert, now: int) -> None:
+        """Take an alert, or its change."""
+        self.alerts.add(alert.id)
+        if not self.flushed:
+            self.flush_at = max(now, min(self.flush_at, alert.starts_ns + self.route.group_wait))
+        elif not self.route.group_interval:
+            self.flush_at = now
+
+    def was_missed(self, alert: ActiveAlert) -> bool:
+        """True for an alert that lasted long enough to be notified, but was found after its end."""
+        return (
+            alert.ends_ns is not None
+            and alert.id not in self.seen
+            and alert.ends_ns - alert.starts_ns >= self.route.group_wait
+        )
+
+
+class Groups:
+    """All groups of a tree of routes."""
+
+    def __init__(self, root: Route) -> None:
+        self._root = root
+        self._groups: dict[str, Group] = {}
+        self._of: dict[str, tuple[Group, ...]] = {}
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(list(self._groups.values()))
+
+    def get(self, key: str) -> Group | None:
+        """A group by its key."""
+        return self._groups.get(key)
+
+    def of(self, alert: ActiveAlert) -> tuple[Group, ...]:
+        """The groups of an alert, made where they don't exist."""
+        if alert.id not in self._of:
+            routes = self._root.find(alert.labels)
+            self._of[alert.id] = tuple(self._group(route, alert.labels) for route in routes)
+        return self._of[alert.id]
+
+    def remove(self, alert_id: str) -> list[str]:
+        """Remove an alert; the keys of the groups that ended with it."""
+        ended: list[str] = []
+        for group in self._of.pop(alert_id, ()):
+            group.alerts.discard(alert_id)
+            if not group.alerts and self._groups.pop(group.key, None) is not None:
+                ended.append(group.key)
+        return ended
+
+    def _group(self, route: Route, labels: Mapping[str, str]) -> Group:
+        key = route.group_key(labels)
+        if key not in self._groups:
+            self._groups[key] = Group(route, key, route.group_labels(labels))
+        return self._groups[key]

@@ -12,11 +12,10 @@ from pipeline.lakes import Shop
 
 from qmf.pipeline.cli import main
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.inhibition import InhibitRule
 from qmf.pipeline.notifying.matchers import parse_matchers
+from qmf.pipeline.notifying.muting import InhibitRule
 from qmf.pipeline.notifying.notifier import INHIBIT_TEXT, PENDING_TEXT
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState
-from qmf.pipeline.notifying.state_file import StateFile
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState, StateFile
 
 S = 10**9
 HOUR = 3600 * S
@@ -128,7 +127,7 @@ def fill(folder: Path) -> None:
     file = StateFile(folder)
     texts = {
         INHIBIT_TEXT: json.dumps([inhibit.to_json()]),
-        PENDING_TEXT: json.dumps([pending.to_json()]),
+        PENDING_TEXT: json.dumps([attrs.asdict(pending)]),
     }
     file.save(state, **texts)
     file.close()

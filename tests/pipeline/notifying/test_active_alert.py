@@ -38,4 +38,3 @@ def test_an_alert_of_the_rules() -> None:
     assert pending.labels == {"alertname": "full", "agent": "a", "severity": "crit"}
     resolved = ActiveAlert.from_alert(attrs.evolve(of, state=AlertState.RESOLVED, ends_at=9, reason="good again"))
     assert (resolved.state, resolved.ends_ns, resolved.reason) == (AlertState.RESOLVED, 9, "good again")
-    assert ActiveAlert.from_json(resolved.to_json()) == resolved

@@ -8,15 +8,15 @@ import pytest
 
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.notifying.config import BusConfig, bus_config, with_bus
+from qmf.pipeline.notifying.config import bus_config, with_bus
 from qmf.pipeline.notifying.config_file import config_errors, has_config, load_config, parse_config
-from qmf.pipeline.notifying.inhibition import InhibitRule, default_inhibition
 from qmf.pipeline.notifying.matchers import parse_matchers
-from qmf.pipeline.notifying.receivers.alertmanager import AlertmanagerConfig
+from qmf.pipeline.notifying.muting import InhibitRule, default_inhibition
 from qmf.pipeline.notifying.receivers.base import Secret
+from qmf.pipeline.notifying.receivers.bus import BusConfig
 from qmf.pipeline.notifying.receivers.file import FileConfig
+from qmf.pipeline.notifying.receivers.http import AlertmanagerConfig, WebhookConfig
 from qmf.pipeline.notifying.receivers.mail import MailConfig
-from qmf.pipeline.notifying.receivers.webhook import WebhookConfig
 
 S = 10**9
 
@@ -114,11 +114,10 @@ def test_a_whole_configuration(folder: Path) -> None:
         ),
     )
     assert config.uses_bus
-    plan = config.plan(())
-    policies = {item.key: item for items in plan.receivers.values() for item in items}
-    assert not policies["ops/bus/0"].repeats
-    assert policies["page/alertmanager/0"].resend_interval == 30 * S
-    assert not policies["page/webhook/0"].send_resolved
+    settings = {key: item.settings for key, item in config.integrations.items()}
+    assert not settings["ops/bus/0"].repeats
+    assert settings["page/alertmanager/0"].resend_interval == 30 * S
+    assert not settings["page/webhook/0"].send_resolved
 
 
 def test_routes_inherit(folder: Path) -> None:
@@ -129,7 +128,7 @@ def test_routes_inherit(folder: Path) -> None:
     assert (page.receiver, page.continues, page.group_by) == ("page", True, ("alertname", "agent"))
     assert (team.receiver, team.group_wait, team.matchers) == ("ops", 0, parse_matchers(["team=db"]))
     assert (deep.receiver, deep.group_wait, deep.group_by) == ("page", 0, ("...",))
-    assert len({route.key for route in root.walk()}) == 4
+    assert len({route.key for route in (root, page, team, deep)}) == 4
 
 
 def test_defaults_are_those_of_alertmanager() -> None:

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf.pipeline.notifying.active_alert import ActiveAlert
+from qmf.pipeline.notifying.config import Integration, NotifyConfig
 from qmf.pipeline.notifying.dispatcher import FIRST_RETRY, LAST_RETRY, MAX_UNDER_WAY, Dispatcher
-from qmf.pipeline.notifying.groups import NEVER
-from qmf.pipeline.notifying.inhibition import InhibitRule
 from qmf.pipeline.notifying.matchers import parse_matchers
+from qmf.pipeline.notifying.muting import InhibitRule
 from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
-from qmf.pipeline.notifying.routes import Integration, NotificationPlan, Route
+from qmf.pipeline.notifying.receivers.base import ReceiverSettings
+from qmf.pipeline.notifying.routes import NEVER, Route
 from qmf.pipeline.notifying.silences import Silence
 from qmf.pipeline.notifying.state import NotificationState, SentState
 
@@ -32,13 +33,17 @@ def alert(id: str, at: int, end: int | None = None, **labels: str) -> ActiveAler
     return ActiveAlert(id=id, incident=id, labels=given, starts_ns=at * S, ends_ns=ends)
 
 
+def integration(key: str, **settings: Any) -> Integration:
+    return Integration(key, ReceiverSettings(**settings))
+
+
 def plan(
     *, wait: int = 30, interval: int = 300, repeat: int = 14_400, by: tuple[str, ...] = ("alertname",), **more: Any
-) -> NotificationPlan:
+) -> NotifyConfig:
     route = Route(
         receiver="ops", group_by=by, group_wait=wait * S, group_interval=interval * S, repeat_interval=repeat * S
     )
-    return NotificationPlan(route=route, receivers={"ops": [Integration(key="ops/0", **more)]}, inhibit=(INHIBIT,))
+    return NotifyConfig(route=route, receivers={"ops": [integration("ops/0", **more)]}, inhibit=(INHIBIT,))
 
 
 def silence(*matchers: str, start: int = 0, end: int = 10**6) -> Silence:
@@ -51,7 +56,7 @@ def silence(*matchers: str, start: int = 0, end: int = 10**6) -> Silence:
 class World:
     """A dispatcher with its state; times are seconds."""
 
-    def __init__(self, of: NotificationPlan | None = None, *, max_age: int = NEVER) -> None:
+    def __init__(self, of: NotifyConfig | None = None, *, max_age: int = NEVER) -> None:
         self.state = NotificationState()
         self.plan = of or plan()
         self.max_age = max_age
@@ -299,12 +304,12 @@ def test_another_configuration_tells_the_new_receiver_only() -> None:
     world = World()
     world.update(alert("1", 0))
     world.send(30)
-    both = attrs.evolve(world.plan, receivers={"ops": [Integration(key="ops/0"), Integration(key="ops/1")]})
+    both = attrs.evolve(world.plan, receivers={"ops": [integration("ops/0"), integration("ops/1")]})
     world.dispatcher.reconfigure(both, 40 * S)
     found = world.due(400)
     assert [item.integration for item in found] == ["ops/1"]
     world.dispatcher.finish(found[0], NotificationOutcome.DELIVERED, 400 * S)
-    world.dispatcher.reconfigure(attrs.evolve(both, receivers={"ops": [Integration(key="ops/1")]}), 400 * S)
+    world.dispatcher.reconfigure(attrs.evolve(both, receivers={"ops": [integration("ops/1")]}), 400 * S)
     assert world.state.told == {"1": {"ops/1": SentState.FIRING}}
     assert set(world.state.counts) == {"ops/1"}
 

@@ -16,7 +16,7 @@ from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.notifying.config import bus_config
-from qmf.pipeline.notifying.config_source import ConfigSource
+from qmf.pipeline.notifying.config_file import ConfigSource
 from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.receivers.base import UnreachableError
 from qmf.pipeline.notifying.receivers.bus import BusSender, with_row
@@ -55,11 +55,9 @@ def test_the_bus_gets_the_rows_of_each_alert_in_order() -> None:
         seen.append(rows)
         return len(seen) == 1
 
-    raised = with_row(ROW, attrs.asdict(ROW))
-    both = attrs.evolve(
-        with_row(CLEARED, attrs.asdict(CLEARED)), detail={**raised.detail, "cleared": attrs.asdict(CLEARED)}
-    )
-    dead = with_row(DEAD, attrs.asdict(DEAD))
+    raised = with_row(ROW)
+    both = attrs.evolve(with_row(CLEARED), detail={**raised.detail, "cleared": attrs.asdict(CLEARED)})
+    dead = with_row(DEAD)
     notification = AlertNotification(
         integration="bus/bus/0", receiver="bus", group_key="", group_labels={}, firing=(dead,), resolved=(both,), at=0
     )

@@ -23,15 +23,14 @@ import sys, threading, time
 from pathlib import Path
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.config_file import parse_config
-from qmf.pipeline.notifying.notifier import Notifier, Plan
-from qmf.pipeline.notifying.receivers.webhook import WebhookSender
+from qmf.pipeline.notifying.notifier import Notifier
 
 folder, url = sys.argv[1:]
 config = parse_config('''
 route = {{receiver = "ops", group_by = "...", group_wait = 0, group_interval = 0}}
 receiver = [{{name = "ops", webhook = {{url = "URL"}}}}]
 '''.replace("URL", url))
-notifier = Notifier(Path(folder), Plan(config), lambda item: WebhookSender(item.settings), print)
+notifier = Notifier(Path(folder), config, lambda item: item.settings.make_sender(), print)
 print("started", flush=True)
 
 def alert(number, ends):

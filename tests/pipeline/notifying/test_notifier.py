@@ -13,16 +13,16 @@ from support.waiting import wait_until
 
 from qmf.pipeline.errors import LakeError, PipelineError
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.config import IntegrationConfig
+from qmf.pipeline.notifying.config import Integration, NotifyConfig
 from qmf.pipeline.notifying.config_file import parse_config
-from qmf.pipeline.notifying.inhibition import InhibitRule
 from qmf.pipeline.notifying.matchers import parse_matchers
+from qmf.pipeline.notifying.muting import InhibitRule
 from qmf.pipeline.notifying.notification import AlertNotification
-from qmf.pipeline.notifying.notifier import Notifier, Plan
+from qmf.pipeline.notifying.notifier import Notifier
 from qmf.pipeline.notifying.overview import read_overview
 from qmf.pipeline.notifying.receivers.base import NotificationSender, RefusedError, UnreachableError
-from qmf.pipeline.notifying.receivers.webhook import WebhookConfig, WebhookSender
-from qmf.pipeline.notifying.silence_file import SilenceFile
+from qmf.pipeline.notifying.receivers.http import WebhookConfig
+from qmf.pipeline.notifying.silences import SilenceFile
 
 S = 10**9
 HOUR = 3600 * S
@@ -74,16 +74,16 @@ class Job:
         self.lines: list[str] = []
         self.seen: list[tuple[str, list[str], list[str]]] = []
         self.senders: dict[str, FakeSender] = {}
-        self.plan: Plan | PipelineError = Plan(parse_config(AT_ONCE))
-        self.next_plan: Plan | PipelineError | None = None
+        self.config: NotifyConfig | PipelineError = parse_config(AT_ONCE)
+        self.next_config: NotifyConfig | PipelineError | None = None
         self.notifier: Notifier | None = None
         self.start()
 
     def start(self) -> None:
-        assert isinstance(self.plan, Plan)
+        assert isinstance(self.config, NotifyConfig)
         self.notifier = Notifier(
-            self.folder, self.plan, self.make_sender, self.lines.append,
-            changed_plan=self.changed_plan, max_age=HOUR, clock=lambda: self.now, poll=0.01,
+            self.folder, self.config, self.make_sender, self.lines.append,
+            changed_config=self.changed_config, max_age=HOUR, clock=lambda: self.now, poll=0.01,
         )  # fmt: skip
 
     def restart(self) -> None:
@@ -95,15 +95,15 @@ class Job:
         assert self.notifier is not None
         return self.notifier
 
-    def make_sender(self, config: IntegrationConfig) -> NotificationSender:
+    def make_sender(self, config: Integration) -> NotificationSender:
         self.senders[config.key] = FakeSender(self.seen)
         return self.senders[config.key]
 
-    def changed_plan(self) -> Plan | None:
-        plan, self.next_plan = self.next_plan, None
-        if isinstance(plan, PipelineError):
-            raise plan
-        return plan
+    def changed_config(self) -> NotifyConfig | None:
+        config, self.next_config = self.next_config, None
+        if isinstance(config, PipelineError):
+            raise config
+        return config
 
     def takes(self, *alerts: ActiveAlert, step: int | None = None) -> None:
         self.running.take(alerts, step)
@@ -197,12 +197,12 @@ def test_another_configuration_without_a_restart(job: Job) -> None:
     job.shows(("ops/webhook/0", ["1"], []))
     old = job.senders["ops/webhook/0"]
     text = AT_ONCE.replace("http://x", "http://y") + 'file = {path = "alerts"}\n'
-    job.next_plan = Plan(parse_config(text))
+    job.next_config = parse_config(text)
     soon(job, lambda: len(job.seen) > 1, "the new receiver")
     assert job.seen[1:] == [("ops/file/0", ["1"], [])]
     assert old.closed
     assert job.senders["ops/webhook/0"] is not old
-    job.next_plan = PipelineError("notify.toml:1: wrong")
+    job.next_config = PipelineError("notify.toml:1: wrong")
     soon(job, lambda: job.lines, "the complaint")
     assert job.lines == ["notify.toml:1: wrong; the notifications of before are kept"]
     job.takes(alert("1", job.now, job.now))
@@ -213,7 +213,7 @@ def test_a_configuration_changes_while_a_receiver_is_busy(job: Job) -> None:
     busy = job.senders["ops/webhook/0"]
     busy.gate.clear()
     job.takes(alert("1", job.now), alert("2", job.now))
-    job.next_plan = Plan(parse_config(AT_ONCE.replace("http://x", "http://y")))
+    job.next_config = parse_config(AT_ONCE.replace("http://x", "http://y"))
     threading.Timer(0.2, busy.gate.set).start()
     soon(job, lambda: {firing[0] for _, firing, _ in job.seen} == {"1", "2"}, "both alerts")
 
@@ -221,7 +221,7 @@ def test_a_configuration_changes_while_a_receiver_is_busy(job: Job) -> None:
 def test_inhibition_of_the_rules_where_the_configuration_has_none(job: Job) -> None:
     dead = InhibitRule(source=parse_matchers(["dead=yes"]), target=parse_matchers(["dead!=yes"]))
     job.running.close()
-    job.plan = Plan(parse_config(AT_ONCE), (dead,))
+    job.config = attrs.evolve(parse_config(AT_ONCE), inhibit=(dead,))
     job.start()
     job.takes(alert("1", job.now, dead="yes"), alert("2", job.now), alert("3", job.now))
     job.shows(("ops/webhook/0", ["1"], []))
@@ -231,7 +231,7 @@ def test_inhibition_of_the_rules_where_the_configuration_has_none(job: Job) -> N
 def test_an_end_of_a_short_time_ago_inhibits_after_a_restart_too(job: Job) -> None:
     dead = InhibitRule(source=parse_matchers(["dead=yes"]), target=parse_matchers(["dead!=yes"]), outlast=60 * S)
     job.running.close()
-    job.plan = Plan(parse_config(AT_ONCE), (dead,))
+    job.config = attrs.evolve(parse_config(AT_ONCE), inhibit=(dead,))
     job.start()
     job.takes(alert("1", job.now, dead="yes"), alert("2", job.now), step=1)
     job.shows(("ops/webhook/0", ["1"], []))
@@ -263,7 +263,7 @@ def test_alerts_of_the_past_wait_for_the_present(job: Job) -> None:
 def test_the_end_of_a_job_waits_for_groups_and_receivers(job: Job) -> None:
     job.running.close()
     slow = AT_ONCE.replace("group_wait = 0", 'group_wait = "1h"')
-    job.plan = Plan(parse_config(slow))
+    job.config = parse_config(slow)
     job.start()
     job.takes(alert("1", job.now))
     assert job.running.drain(threading.Event(), 30)
@@ -285,7 +285,7 @@ def test_details_of_the_beginning_are_kept_for_the_end(tmp_path: Path, job: Job)
             return None
 
     notifier = Notifier(
-        tmp_path / "other", Plan(parse_config(AT_ONCE)), lambda _config: Detailed([]), job.lines.append,
+        tmp_path / "other", parse_config(AT_ONCE), lambda _config: Detailed([]), job.lines.append,
         clock=lambda: job.now,
     )  # fmt: skip
     try:
@@ -314,7 +314,7 @@ def test_another_severity_is_another_alert_of_the_same_incident(job: Job) -> Non
 
 def test_two_cannot_notify_from_one_folder(job: Job) -> None:
     with pytest.raises(LakeError, match="another process notifies"):
-        Notifier(job.folder, Plan(parse_config(AT_ONCE)), job.make_sender, job.lines.append)
+        Notifier(job.folder, parse_config(AT_ONCE), job.make_sender, job.lines.append)
 
 
 # -- with a real server, whatever happens to it
@@ -332,11 +332,11 @@ def test_every_alert_is_told_though_the_server_fails_and_the_job_is_restarted(tm
     lines: list[str] = []
 
     def start() -> Notifier:
-        return Notifier(tmp_path, Plan(config), make, lines.append, clock=lambda: now[0], poll=0.01)
+        return Notifier(tmp_path, config, make, lines.append, clock=lambda: now[0], poll=0.01)
 
-    def make(integration: IntegrationConfig) -> NotificationSender:
+    def make(integration: Integration) -> NotificationSender:
         assert isinstance(integration.settings, WebhookConfig)
-        return WebhookSender(integration.settings)
+        return integration.settings.make_sender()
 
     http.answers = [503, 400, 200, 500, 200, 200, 429] * 3
     notifier = start()

@@ -16,12 +16,16 @@ from pipeline.notifying.servers import HttpLog, MailLog, http_server, smtp_serve
 
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.notification import AlertNotification
-from qmf.pipeline.notifying.receivers.alertmanager import AlertmanagerConfig, AlertmanagerSender
-from qmf.pipeline.notifying.receivers.base import RefusedError, Secret, UnreachableError
-from qmf.pipeline.notifying.receivers.file import FileConfig, FileSender
-from qmf.pipeline.notifying.receivers.http import HttpConfig
-from qmf.pipeline.notifying.receivers.mail import MailConfig, MailSender
-from qmf.pipeline.notifying.receivers.webhook import WebhookConfig, WebhookSender
+from qmf.pipeline.notifying.receivers.base import (
+    NotificationSender,
+    RefusedError,
+    Secret,
+    TlsSettings,
+    UnreachableError,
+)
+from qmf.pipeline.notifying.receivers.file import FileConfig
+from qmf.pipeline.notifying.receivers.http import AlertmanagerConfig, HttpConfig, WebhookConfig
+from qmf.pipeline.notifying.receivers.mail import MailConfig
 
 S = 10**9
 
@@ -86,7 +90,7 @@ def send(sender: Any, notification: AlertNotification = BOTH) -> object:
 
 
 def test_a_webhook_gets_what_alertmanager_sends(http: HttpLog) -> None:
-    send(WebhookSender(WebhookConfig(url=f"{http.url}/hook")))
+    send(WebhookConfig(url=f"{http.url}/hook").make_sender())
     ((path, headers, content),) = http.requests
     assert (path, headers["Content-Type"]) == ("/hook", "application/json")
     assert content == {
@@ -123,8 +127,8 @@ def test_a_webhook_gets_what_alertmanager_sends(http: HttpLog) -> None:
 
 
 def test_a_webhook_gets_as_many_alerts_as_it_wants(http: HttpLog) -> None:
-    send(WebhookSender(WebhookConfig(url=http.url, max_alerts=1)), attrs.evolve(BOTH, firing=()))
-    send(WebhookSender(WebhookConfig(url=http.url, max_alerts=1)))
+    send(WebhookConfig(url=http.url, max_alerts=1).make_sender(), attrs.evolve(BOTH, firing=()))
+    send(WebhookConfig(url=http.url, max_alerts=1).make_sender())
     first, second = http.contents
     assert (first["status"], first["truncatedAlerts"], len(first["alerts"])) == ("resolved", 0, 1)
     assert (second["truncatedAlerts"], second["alerts"][0]["status"]) == (1, "firing")
@@ -134,22 +138,22 @@ def test_a_webhook_gets_as_many_alerts_as_it_wants(http: HttpLog) -> None:
 def test_errors_of_the_server_are_tried_again(http: HttpLog, status: int) -> None:
     http.answers = [status]
     with pytest.raises(UnreachableError, match=f"HTTP {status} .*: the reason"):
-        send(WebhookSender(WebhookConfig(url=http.url)))
+        send(WebhookConfig(url=http.url).make_sender())
 
 
 @pytest.mark.parametrize("status", [400, 401, 404])
 def test_refusals_are_final(http: HttpLog, status: int) -> None:
     http.answers = [status]
     with pytest.raises(RefusedError, match=f"HTTP {status} .*: the reason"):
-        send(WebhookSender(WebhookConfig(url=http.url)))
+        send(WebhookConfig(url=http.url).make_sender())
 
 
 def test_a_redirection_that_loses_the_content_is_a_refusal(http: HttpLog) -> None:
     http.answers = [302]
     with pytest.raises(RefusedError, match="elsewhere"):
-        send(WebhookSender(WebhookConfig(url=http.url)))
+        send(WebhookConfig(url=http.url).make_sender())
     http.answers = [307]
-    send(WebhookSender(WebhookConfig(url=http.url)))
+    send(WebhookConfig(url=http.url).make_sender())
     assert [path for path, _, _ in http.requests][-1] == "/elsewhere"
 
 
@@ -157,7 +161,7 @@ def test_nobody_is_there() -> None:
     with http_server() as log:
         url = log.url
     with pytest.raises(UnreachableError, match="refused"):
-        send(WebhookSender(WebhookConfig(url=url)))
+        send(WebhookConfig(url=url).make_sender())
 
 
 def test_secrets_come_from_files_and_the_environment(
@@ -166,7 +170,7 @@ def test_secrets_come_from_files_and_the_environment(
     (tmp_path / "url").write_text(f"{http.url}/secret\n")
     (tmp_path / "token").write_text("T1\n")
     url, token = Secret(tmp_path / "url"), Secret(tmp_path / "token")
-    sender = WebhookSender(WebhookConfig(url=url, http=HttpConfig(credentials=token)))
+    sender = WebhookConfig(url=url, http=HttpConfig(credentials=token)).make_sender()
     sender.send(BOTH)
     (tmp_path / "token").write_text("T2")
     sender.send(BOTH)
@@ -176,10 +180,10 @@ def test_secrets_come_from_files_and_the_environment(
     sender.close()
     monkeypatch.setenv("HOOK_PASSWORD", "pw")
     basic = HttpConfig(username="me", password=Secret(variable="HOOK_PASSWORD"))
-    send(WebhookSender(WebhookConfig(url=http.url, http=basic)))
+    send(WebhookConfig(url=http.url, http=basic).make_sender())
     monkeypatch.delenv("HOOK_PASSWORD")
     with pytest.raises(UnreachableError, match="the environment has no HOOK_PASSWORD"):
-        send(WebhookSender(WebhookConfig(url=http.url, http=basic)))
+        send(WebhookConfig(url=http.url, http=basic).make_sender())
     expected = f"Basic {base64.b64encode(b'me:pw').decode()}"
     assert [headers["Authorization"] for _, headers, _ in http.requests] == ["Bearer T1", "Bearer T2", expected]
     assert http.requests[0][0] == "/secret"
@@ -187,11 +191,11 @@ def test_secrets_come_from_files_and_the_environment(
 
 def test_tls(server_context: ssl.SSLContext, ca_file: Path) -> None:
     with http_server(server_context) as log:
-        send(WebhookSender(WebhookConfig(url=log.url, http=HttpConfig(ca_file=ca_file))))
-        send(WebhookSender(WebhookConfig(url=log.url, http=HttpConfig(insecure_skip_verify=True))))
+        send(WebhookConfig(url=log.url, http=HttpConfig(tls=TlsSettings(ca_file=ca_file))).make_sender())
+        send(WebhookConfig(url=log.url, http=HttpConfig(tls=TlsSettings(insecure_skip_verify=True))).make_sender())
         assert len(log.requests) == 2
         with pytest.raises(UnreachableError, match="CERTIFICATE_VERIFY_FAILED"):
-            send(WebhookSender(WebhookConfig(url=log.url)))
+            send(WebhookConfig(url=log.url).make_sender())
 
 
 # -- Alertmanager
@@ -199,7 +203,7 @@ def test_tls(server_context: ssl.SSLContext, ca_file: Path) -> None:
 
 def test_alertmanager_gets_alerts_with_the_time_until_they_are_forgotten(http: HttpLog) -> None:
     again = attrs.evolve(BOTH, firing=(alert("1", agent="a"), alert("3", 95, agent="b")))
-    send(AlertmanagerSender(AlertmanagerConfig(url=f"{http.url}/", resend_interval=10 * S)), again)
+    send(AlertmanagerConfig(url=f"{http.url}/", resend_interval=10 * S).make_sender(), again)
     ((path, _, content),) = http.requests
     assert path == "/api/v2/alerts"
     assert [(item["labels"]["agent"], item["startsAt"], item["endsAt"]) for item in content] == [
@@ -215,7 +219,7 @@ def test_alertmanager_gets_alerts_with_the_time_until_they_are_forgotten(http: H
 
 def test_a_file_gets_lines_wherever_it_was_moved(tmp_path: Path) -> None:
     path = tmp_path / "alerts.jsonl"
-    sender = FileSender(FileConfig(path=path))
+    sender = FileConfig(path=path).make_sender()
     sender.send(BOTH)
     path.rename(tmp_path / "alerts.jsonl.1")
     sender.send(BOTH)
@@ -234,14 +238,14 @@ def test_a_file_gets_lines_wherever_it_was_moved(tmp_path: Path) -> None:
 def test_a_line_that_was_cut_off_stays_alone(tmp_path: Path) -> None:
     path = tmp_path / "alerts.jsonl"
     path.write_text('{"cut": ')
-    FileSender(FileConfig(path=path)).send(BOTH)
+    FileConfig(path=path).make_sender().send(BOTH)
     first, *rest = path.read_text().splitlines()
     assert (first, len([json.loads(line) for line in rest])) == ('{"cut": ', 2)
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(UnreachableError, match="gone/alerts: No such file or directory"):
-        FileSender(FileConfig(path=tmp_path / "gone" / "alerts")).send(BOTH)
+        FileConfig(path=tmp_path / "gone" / "alerts").make_sender().send(BOTH)
 
 
 # -- mail
@@ -249,8 +253,8 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
 MAIL = MailConfig(to=("ops@example.org", "on-call@example.org"), sender="qmf@example.org", host="127.0.0.1")
 
 
-def plain(log: MailLog, **more: Any) -> MailSender:
-    return MailSender(attrs.evolve(MAIL, port=log.port, require_tls=False, **more))
+def plain(log: MailLog, **more: Any) -> NotificationSender:
+    return attrs.evolve(MAIL, port=log.port, require_tls=False, **more).make_sender()
 
 
 def test_a_mail(smtp: MailLog) -> None:
@@ -299,19 +303,21 @@ def test_starttls_and_a_login(server_context: ssl.SSLContext, ca_file: Path, tmp
     password = tmp_path / "password"
     password.write_text("secret\n")
     with smtp_server(server_context, login=True) as log:
-        config = attrs.evolve(MAIL, port=log.port, ca_file=ca_file, username="me", password=Secret(password))
-        send(MailSender(config))
+        config = attrs.evolve(
+            MAIL, port=log.port, tls=TlsSettings(ca_file=ca_file), username="me", password=Secret(password)
+        )
+        send(config.make_sender())
         assert (log.logins, len(log.mails)) == ([("me", "secret")], 1)
         password.write_text("wrong")
         with pytest.raises(UnreachableError, match="the login is refused: "):
-            send(MailSender(config))
+            send(config.make_sender())
         with pytest.raises(UnreachableError, match="CERTIFICATE_VERIFY_FAILED"):
-            send(MailSender(attrs.evolve(config, ca_file=None)))
+            send(attrs.evolve(config, tls=TlsSettings()).make_sender())
 
 
 def test_no_mail_without_tls_where_it_is_required(smtp: MailLog) -> None:
     with pytest.raises(UnreachableError, match="STARTTLS"):
-        send(MailSender(attrs.evolve(MAIL, port=smtp.port)))
+        send(attrs.evolve(MAIL, port=smtp.port).make_sender())
     assert smtp.mails == []
 
 
@@ -332,4 +338,4 @@ def test_no_mail_server() -> None:
     with smtp_server() as log:
         port = log.port
     with pytest.raises(UnreachableError, match="refused"):
-        send(MailSender(attrs.evolve(MAIL, port=port)))
+        send(attrs.evolve(MAIL, port=port).make_sender())

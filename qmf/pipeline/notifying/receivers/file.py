@@ -8,33 +8,28 @@ from pathlib import Path
 
 import attrs
 
-from qmf.pipeline.notifying.notification import AlertNotification
-from qmf.pipeline.notifying.payload import in_order, webhook_alert
-from qmf.pipeline.notifying.receivers.base import UnreachableError
+from qmf.pipeline.notifying.notification import AlertNotification, in_order, webhook_alert
+from qmf.pipeline.notifying.receivers.base import NotificationSender, ReceiverSettings, UnreachableError
 from qmf.pipeline.notifying.silences import format_time
 
 
 @attrs.frozen(kw_only=True)
-class FileConfig:
-    """A file.
-
-    Attributes:
-        path: of the file; its folder must exist.
-        send_resolved: it is told of ends.
-    """
+class FileConfig(ReceiverSettings):
+    """A file; the folder of `path` must exist."""
 
     path: Path
-    send_resolved: bool = True
+
+    def make_sender(self) -> NotificationSender:
+        return FileSender(self.path)
 
 
-class FileSender:
+class FileSender(NotificationSender):
     """Appends to a file, which is opened for each notification, so that it may be moved away at any time."""
 
-    def __init__(self, config: FileConfig) -> None:
-        self._path = config.path
+    def __init__(self, path: Path) -> None:
+        self._path = path
 
     def send(self, notification: AlertNotification) -> None:
-        """As of `Sender`."""
         common = {"notifiedAt": format_time(notification.at), "receiver": notification.receiver}
         common["groupKey"] = notification.group_key
         lines = [json.dumps({**common, **webhook_alert(alert)}, ensure_ascii=False) for alert in in_order(notification)]
@@ -46,9 +41,6 @@ class FileSender:
                 os.close(file)
         except OSError as error:
             raise UnreachableError(f"{self._path}: {error.strerror or error}") from error
-
-    def close(self) -> None:
-        """As of `Sender`; nothing is open."""
 
 
 def _append(file: int, data: bytes) -> None:

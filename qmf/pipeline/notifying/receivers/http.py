@@ -1,20 +1,34 @@
-"""POST of JSON to a URL, by httpx: what the webhook and Alertmanager's API share."""
+"""JSON to a URL, by httpx: webhooks, and Alertmanagers, whose API gets firing alerts again as from Prometheus."""
 
 from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Generator
-from pathlib import Path
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 import attrs
 import httpx
 
-from qmf.pipeline.notifying.receivers.base import RefusedError, Secret, UnreachableError
+from qmf.pipeline.notifying.notification import AlertNotification, api_alerts, webhook_payload
+from qmf.pipeline.notifying.receivers.base import (
+    NotificationSender,
+    ReceiverSettings,
+    RefusedError,
+    Secret,
+    TlsSettings,
+    UnreachableError,
+)
 
 #: Seconds for a connection and for each part of an answer.
 TIMEOUT = 10.0
+
+#: ns after which firing alerts are sent to an Alertmanager again.
+RESEND_INTERVAL = 60 * 10**9
+
+#: Alertmanager ends an alert that was not sent again for this many intervals.
+_INTERVALS = 4
 
 #: Statuses after which trying again later helps, besides 5xx.
 _LATER = (408, 425, 429)
@@ -30,8 +44,7 @@ class HttpConfig:
     Attributes:
         username, password: for basic authentication.
         authorization_type, credentials: for a header ``Authorization``.
-        ca_file, cert_file, key_file: TLS.
-        insecure_skip_verify: any certificate is accepted.
+        tls: of ``https``.
         proxy_url: proxy; None for none.
         follow_redirects: answers may refer to other URLs.
     """
@@ -40,12 +53,50 @@ class HttpConfig:
     password: Secret | None = None
     authorization_type: str = "Bearer"
     credentials: Secret | None = None
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    insecure_skip_verify: bool = False
+    tls: TlsSettings = attrs.field(factory=TlsSettings)
     proxy_url: str | None = None
     follow_redirects: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class HttpSettings(ReceiverSettings):
+    """What is reached by HTTP.
+
+    Attributes:
+        timeout: seconds for a connection and for each part of an answer.
+        http: how it is reached.
+    """
+
+    timeout: float = TIMEOUT
+    http: HttpConfig = attrs.field(factory=HttpConfig)
+
+
+@attrs.frozen(kw_only=True)
+class WebhookConfig(HttpSettings):
+    """A webhook.
+
+    Attributes:
+        url: target, or where it is stored.
+        max_alerts: alerts in a message at most; 0 for all.
+    """
+
+    url: str | Secret
+    max_alerts: int = 0
+
+    def make_sender(self) -> NotificationSender:
+        return HttpSender(self.url, self, partial(webhook_payload, max_alerts=self.max_alerts))
+
+
+@attrs.frozen(kw_only=True)
+class AlertmanagerConfig(HttpSettings):
+    """An Alertmanager; `url` is without ``/api/v2/alerts``."""
+
+    url: str
+    resend_interval: int = RESEND_INTERVAL
+
+    def make_sender(self) -> NotificationSender:
+        work = partial(api_alerts, lasts=_INTERVALS * self.resend_interval)
+        return HttpSender(f"{self.url.rstrip('/')}/api/v2/alerts", self, work)
 
 
 class _Authentication(httpx.Auth):
@@ -66,30 +117,16 @@ class _Authentication(httpx.Auth):
         yield request
 
 
-class HttpPoster:
-    """Posts to one URL, over connections that are kept."""
+class HttpSender(NotificationSender):
+    """Posts to one URL what `make` makes of notifications, over connections that are kept."""
 
-    def __init__(self, url: str | Secret, config: HttpConfig, *, timeout: float = TIMEOUT) -> None:
-        """Nothing is connected yet.
-
-        Args:
-            url: target, or where the target is stored.
-            config: how it is reached.
-            timeout: seconds for a connection and for each part of an answer.
-        """
-        self._url = url
-        self._config = config
-        self._timeout = timeout
+    def __init__(self, url: str | Secret, config: HttpSettings, make: Callable[[AlertNotification], Any]) -> None:
+        self._url, self._config, self._make = url, config, make
         self._client: httpx.Client | None = None
 
-    def post(self, content: Any) -> None:
-        """Send JSON.
-
-        Raises:
-            UnreachableError, RefusedError: as of `Sender.send`.
-        """
+    def send(self, notification: AlertNotification) -> None:
         url = self._url.read() if isinstance(self._url, Secret) else self._url
-        data = json.dumps(content, ensure_ascii=False).encode()
+        data = json.dumps(self._make(notification), ensure_ascii=False).encode()
         try:
             if self._client is None:
                 self._client = self._connect()
@@ -110,23 +147,16 @@ class HttpPoster:
         raise RefusedError(message)
 
     def close(self) -> None:
-        """Close the connections."""
         if self._client is not None:
             self._client.close()
             self._client = None
 
     def _connect(self) -> httpx.Client:
-        config = self._config
-        context = ssl.create_default_context(cafile=None if config.ca_file is None else str(config.ca_file))
-        if config.cert_file is not None:
-            context.load_cert_chain(config.cert_file, config.key_file)
-        if config.insecure_skip_verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+        config = self._config.http
         return httpx.Client(
             auth=_Authentication(config),
-            verify=context,
-            timeout=self._timeout,
+            verify=config.tls.context(),
+            timeout=self._config.timeout,
             follow_redirects=config.follow_redirects,
             proxy=config.proxy_url,
             trust_env=True,

@@ -9,16 +9,21 @@ import smtplib
 import socket
 import ssl
 from email.message import EmailMessage
-from pathlib import Path
 from typing import Any
 
 import attrs
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
-from qmf.pipeline.notifying.notification import AlertNotification
-from qmf.pipeline.notifying.payload import webhook_payload
-from qmf.pipeline.notifying.receivers.base import RefusedError, Secret, UnreachableError
+from qmf.pipeline.notifying.notification import AlertNotification, webhook_payload
+from qmf.pipeline.notifying.receivers.base import (
+    NotificationSender,
+    ReceiverSettings,
+    RefusedError,
+    Secret,
+    TlsSettings,
+    UnreachableError,
+)
 
 #: Seconds for a connection and for each answer.
 TIMEOUT = 30.0
@@ -46,7 +51,7 @@ TEXT = """\
 
 
 @attrs.frozen(kw_only=True)
-class MailConfig:
+class MailConfig(ReceiverSettings):
     """Mail.
 
     Attributes:
@@ -56,8 +61,7 @@ class MailConfig:
         username, password: login; None for none.
         require_tls: STARTTLS is used, and it is an error where the server doesn't offer it.
         implicit_tls: the connection is TLS from its beginning.
-        ca_file, cert_file, key_file, insecure_skip_verify: TLS.
-        send_resolved: it is told of ends.
+        tls: of both.
         headers: further headers, templates.
         subject, text: templates.
         html: template of a second form of the text; None for none.
@@ -73,10 +77,7 @@ class MailConfig:
     password: Secret | None = None
     require_tls: bool = True
     implicit_tls: bool = False
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    insecure_skip_verify: bool = False
+    tls: TlsSettings = attrs.field(factory=TlsSettings)
     send_resolved: bool = False
     headers: tuple[tuple[str, str], ...] = ()
     subject: str = SUBJECT
@@ -84,15 +85,17 @@ class MailConfig:
     html: str | None = None
     timeout: float = TIMEOUT
 
+    def make_sender(self) -> NotificationSender:
+        return MailSender(self)
 
-class MailSender:
+
+class MailSender(NotificationSender):
     """Sends mail; a connection for each."""
 
     def __init__(self, config: MailConfig) -> None:
         self._config = config
 
     def send(self, notification: AlertNotification) -> str | None:
-        """As of `Sender`."""
         message = mail(self._config, notification)
         try:
             with self._connect() as server:
@@ -113,22 +116,18 @@ class MailSender:
             return "refused for " + ", ".join(f"{to} ({_text(reason)})" for to, (_, reason) in refused.items())
         return None
 
-    def close(self) -> None:
-        """As of `Sender`; nothing is open."""
-
     def _connect(self) -> smtplib.SMTP:
         config = self._config
         server: smtplib.SMTP
         if config.implicit_tls:
-            server = smtplib.SMTP_SSL(
-                config.host, config.port, config.hello, timeout=config.timeout, context=self._context()
-            )
+            context = config.tls.context()
+            server = smtplib.SMTP_SSL(config.host, config.port, config.hello, timeout=config.timeout, context=context)
         else:
             server = smtplib.SMTP(config.host, config.port, config.hello, timeout=config.timeout)
         try:
             server.ehlo_or_helo_if_needed()
             if config.require_tls and not config.implicit_tls:
-                server.starttls(context=self._context())
+                server.starttls(context=config.tls.context())
             if config.username is not None:
                 server.login(config.username, config.password.read() if config.password else "")
         except BaseException:
@@ -136,34 +135,18 @@ class MailSender:
             raise
         return server
 
-    def _context(self) -> ssl.SSLContext:
-        config = self._config
-        context = ssl.create_default_context(cafile=None if config.ca_file is None else str(config.ca_file))
-        if config.cert_file is not None:
-            context.load_cert_chain(config.cert_file, config.key_file)
-        if config.insecure_skip_verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        return context
-
 
 def mail(config: MailConfig, notification: AlertNotification) -> EmailMessage:
-    """A notification as a mail.
-
-    Raises:
-        RefusedError: a template fails.
-    """
+    """A notification as a mail. Raises `RefusedError` where a template fails."""
     payload = webhook_payload(notification)
     alerts = payload["alerts"]
-    values = {
-        **payload,
-        "firing": [alert for alert in alerts if alert["status"] == "firing"],
-        "resolved": [alert for alert in alerts if alert["status"] == "resolved"],
+    values = payload | {
+        status: [alert for alert in alerts if alert["status"] == status] for status in ("firing", "resolved")
     }
     message = EmailMessage(email.policy.SMTP)
     message["From"] = config.sender
     message["To"] = ", ".join(config.to)
-    message["Subject"] = _line(render(config.subject, values))
+    message["Subject"] = _text(render(config.subject, values))
     message["Date"] = email.utils.formatdate(notification.at / 10**9, localtime=True)
     message["Message-ID"] = email.utils.make_msgid(domain=config.hello or socket.gethostname() or "localhost")
     # All mails about one group are one thread.
@@ -172,7 +155,7 @@ def mail(config: MailConfig, notification: AlertNotification) -> EmailMessage:
     message["Auto-Submitted"] = "auto-generated"
     for name, template in config.headers:
         del message[name]
-        message[name] = _line(render(template, values))
+        message[name] = _text(render(template, values))
     message.set_content(render(config.text, values).strip() + "\n")
     if config.html is not None:
         message.add_alternative(render(config.html, values, html=True), subtype="html")
@@ -180,11 +163,7 @@ def mail(config: MailConfig, notification: AlertNotification) -> EmailMessage:
 
 
 def render(template: str, values: dict[str, Any], *, html: bool = False) -> str:
-    """A template with values.
-
-    Raises:
-        RefusedError: it fails.
-    """
+    """A template with values. Raises `RefusedError` where it fails."""
     try:
         return SandboxedEnvironment(autoescape=html).from_string(template).render(values)
     except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
@@ -208,9 +187,6 @@ def _refusal(answer: tuple[int, bytes | str], what: str) -> UnreachableError | R
 
 
 def _text(answer: bytes | str) -> str:
+    """A text in one line."""
     text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
-    return " ".join(text.split())
-
-
-def _line(text: str) -> str:
     return " ".join(text.split())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 from pipeline.notifying.labelled import alert
 
-from qmf.pipeline.notifying.inhibition import Inhibitor, InhibitRule
 from qmf.pipeline.notifying.matchers import parse_matchers
+from qmf.pipeline.notifying.muting import Inhibitor, InhibitRule
 
 DEAD = InhibitRule(
     source=parse_matchers(["alertname=dead"]), target=parse_matchers(["severity=~warn|error"]), equal=("agent",)

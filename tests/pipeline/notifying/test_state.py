@@ -9,8 +9,7 @@ import pytest
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState
-from qmf.pipeline.notifying.state_file import STATE, StateFile, read_state
+from qmf.pipeline.notifying.state import STATE, IntegrationCounts, NotificationState, SentState, StateFile, read_state
 
 
 def state() -> NotificationState:
