@@ -388,7 +388,7 @@ class Broker(AsyncClosable):
             self._options.access,
             self._options.server_certificate,
             any(item is not None for item in (self._options.access, self._options.users, self._options.tokens)),
-            None if self._mqtt is None else self._mqtt.observed_sessions,
+            None if self._mqtt is None else self._mqtt.sessions,
         )
         management = ManagementAgent(operations, name=self._options.name, setup=setup, process=self.process)
         self._started.push_async_callback(management.close)

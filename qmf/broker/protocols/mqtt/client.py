@@ -10,7 +10,6 @@ from functools import partial
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
-from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.mqtt.codec.packets import (
@@ -49,24 +48,20 @@ class MqttClient:
 
     Attributes:
         machine: of the connection.
-        session: of the client.
+        connection, session, exchange, clock: see `ReceivingClient`.
     """
 
     def __init__(
-        self,
-        connection: ConnectedClient,
-        principal: Principal,
-        operations: Operations,
-        clients: ClientSessions,
-        sessions: MqttSessions,
-        options: MqttOptions,
+        self, connection: ConnectedClient, clients: ClientSessions, sessions: MqttSessions, options: MqttOptions
     ) -> None:
         """Make what a client has that was let in; `begin` follows."""
         self.machine = connection.machine
-        self._connection = connection
-        self._principal = principal
-        self._operations = operations
+        self.connection = connection
+        self.exchange = sessions.exchange
+        self._principal = principal = Principal.of(connection)
+        self._operations = operations = sessions.operations
         self._registry = operations.registry
+        self.clock = self._registry.clock
         self._clients = clients
         self._sessions = sessions
         self._options = options
@@ -96,8 +91,7 @@ class MqttClient:
             OperationRefused: the policy refuses the exchange, or what the session receives from.
             WillRefused: the will would not be published.
         """
-        machine, info = self.machine, self._connection.info
-        exchange = self._sessions.exchange
+        machine, info, exchange = self.machine, self.connection.info, self.exchange
         self._operations.ask_access(self._principal, exchange)
         if machine.will is not None:
             if machine.will.topic.startswith(RESERVED):
@@ -107,33 +101,20 @@ class MqttClient:
             )
             self._will.ask()
         self.session, present = self._sessions.open(
-            info.container, info.user, machine.session_expiry, self._connection, clean=clean
+            info.container, info.user, machine.session_expiry, self.connection, clean=clean
         )
         if self._will is not None:
             self._will.record()
         else:
             self._sessions.records.remove_will(info.container)
         self._publishing = PublishingEnd(
-            self._publisher,
-            exchange,
-            self.session,
-            info,
-            self._sessions.retained,
-            self._sessions.records,
-            self._answer_publication,
-            self._answer_run,
+            self._publisher, self._sessions, self.session, info, self._answer_publication, self._answer_run
         )
         self._consumers = ClientConsumers(
-            self,
-            self._connection,
-            self._principal,
-            self._operations,
-            self._clients,
-            self._sessions,
-            self._options.max_subscriptions,
+            self, self._principal, self._clients, self._sessions, self._options.max_subscriptions
         )
-        self._clients.link_attached(self._connection, exchange)
-        self._registry.observer.on_attached(self._connection, self._publishing)
+        self._clients.link_attached(self.connection, exchange)
+        self._registry.observer.on_attached(self.connection, self._publishing)
         return present
 
     @property
@@ -152,7 +133,7 @@ class MqttClient:
         try:
             self._consumers.resume()
         except OperationRefused as error:
-            self._connection.end(ReasonCode.NOT_AUTHORIZED, str(error))
+            self.connection.end(ReasonCode.NOT_AUTHORIZED, str(error))
             return
         self._send_again()
         self.dispatch()
@@ -168,9 +149,8 @@ class MqttClient:
             self._run_turn()
         self._consumers.stop_all()
         self._give_back()
-        exchange = self._publishing.exchange
-        self._registry.observer.on_detached(self._connection, self._publishing)
-        self._clients.link_detached(self._connection, exchange)
+        self._registry.observer.on_detached(self.connection, self._publishing)
+        self._clients.link_detached(self.connection, self.exchange)
         machine, will = self.machine, self._will
         if will is not None and machine.will is None:
             will.drop()
@@ -181,7 +161,7 @@ class MqttClient:
     def on_node_deleted(self) -> bool:
         """A node of the client was deleted; True if its session has ended with it."""
         session = self.session
-        gone = self._consumers.has_lost_queue() or self._sessions.exchange is not self._publishing.exchange
+        gone = self._consumers.has_lost_queue() or self._sessions.exchange is not self.exchange
         if gone:
             self._sessions.end(session)
         return gone
@@ -224,7 +204,7 @@ class MqttClient:
                 else:
                     self._on_answer(packet)
             case Ping():
-                self._connection.write(self.machine.pong())
+                self.connection.write(self.machine.pong())
             case Subscribe():
                 self._on_subscribe(packet)
             case Unsubscribe():
@@ -257,18 +237,18 @@ class MqttClient:
             code, reason = REASONS[refusal.reason], refusal.description
             if self.machine.version is Version.V3:
                 if refusal.reason is not Reason.UNAUTHORIZED:
-                    log.warning("closing the connection of %s: %s", self._connection, reason)
-                    self._connection.end(code, reason)
+                    log.warning("closing the connection of %s: %s", self.connection, reason)
+                    self.connection.end(code, reason)
                     return
                 if packet.qos == 2:
                     self.session.received.add(packet.packet_id)
         kind = PacketType.PUBACK if packet.qos == 1 else PacketType.PUBREC
-        self._connection.write(self.machine.acknowledge(kind, packet.packet_id, code, reason))
-        self._connection.on_answered()
+        self.connection.write(self.machine.acknowledge(kind, packet.packet_id, code, reason))
+        self.connection.on_answered()
 
     def _answer_run(self, packet_ids: list[int]) -> None:
         if not self._left:
-            self._connection.write(self.machine.acknowledge_run(packet_ids))
+            self.connection.write(self.machine.acknowledge_run(packet_ids))
 
     def _accept(self, message: QueuedMessage) -> None:
         """The client has a message: it leaves its queue at the end of the turn."""
@@ -289,7 +269,7 @@ class MqttClient:
 
         def send(_: NotStored | None = None) -> None:
             if not self._left:
-                self._connection.write(self.machine.acknowledge(PacketType.PUBCOMP, packet_id, code))
+                self.connection.write(self.machine.acknowledge(PacketType.PUBCOMP, packet_id, code))
 
         # The client uses the packet id for another message then: that must not look like this one after a kill.
         if recorder is None or not recorder.close_unit(send):
@@ -307,7 +287,7 @@ class MqttClient:
         if found is None:
             if trigger is _T.PUBREC:
                 code = ReasonCode.PACKET_ID_NOT_FOUND
-                self._connection.write(self.machine.acknowledge(PacketType.PUBREL, packet_id, code))
+                self.connection.write(self.machine.acknowledge(PacketType.PUBREL, packet_id, code))
             return
         message, state = found
         if state is _S.RELEASED:
@@ -332,7 +312,7 @@ class MqttClient:
 
         def send(_: NotStored | None = None) -> None:
             if not self._left:
-                self._connection.write(self.machine.acknowledge(PacketType.PUBREL, packet_id))
+                self.connection.write(self.machine.acknowledge(PacketType.PUBREL, packet_id))
 
         if recorder is None or not recorder.close_unit(send):
             send()
@@ -379,28 +359,14 @@ class MqttClient:
                 return
             data = self.machine.answer(packet, codes, reason)
             if data:
-                self._connection.write(data)
+                self.connection.write(data)
             else:
-                self._connection.end(ReasonCode.PACKET_TOO_LARGE, "the answer is larger than the client allows")
+                self.connection.end(ReasonCode.PACKET_TOO_LARGE, "the answer is larger than the client allows")
 
         if recorder is None or not recorder.close_unit(answer):
             answer()
 
     # What the client receives; see `ReceivingClient`
-
-    @property
-    def exchange_name(self) -> str:
-        return self._publishing.exchange.name
-
-    @property
-    def has_room(self) -> bool:
-        return self._connection.has_room
-
-    def write(self, data: bytes) -> None:
-        self._connection.write(data)
-
-    def clock(self) -> float:
-        return self._registry.clock()
 
     def finish_later(self, finish: Callable[[], None]) -> None:
         self._finishing.append(finish)
@@ -457,14 +423,14 @@ class MqttClient:
         session = self.session
         again, sent = session.again, session.sent
         most = min(self.machine.send_quota, MAX_UNDER_WAY)
-        while again and len(sent) - len(again) < most and self._connection.has_room:
+        while again and len(sent) - len(again) < most and self.connection.has_room:
             packet_id = again.popleft()
             found = sent.get(packet_id)
             if found is None:
                 continue
             each, state = found.item, found.state
             if state is _S.RELEASED:
-                self._connection.write(self.machine.acknowledge(PacketType.PUBREL, packet_id))
+                self.connection.write(self.machine.acknowledge(PacketType.PUBREL, packet_id))
             elif each is None or not each.is_there:
                 sent.forget(packet_id)
             else:

@@ -68,16 +68,4 @@ class ClientCounts:
 
 
 def _sum(found: list[MqttTotals]) -> MqttTotals:
-    return MqttTotals(*(sum(column) for column in zip(*map(_values, found), strict=True)))
-
-
-def _values(totals: MqttTotals) -> tuple[int, ...]:
-    return (
-        totals.connections,
-        totals.packets_in,
-        totals.packets_out,
-        totals.octets_in,
-        totals.octets_out,
-        totals.publications_in,
-        totals.publications_out,
-    )
+    return MqttTotals(*map(sum, zip(*map(attrs.astuple, found), strict=True)))

@@ -1,12 +1,12 @@
-"""The connection of a client of MQTT, as the client's side in the broker sees it."""
+"""The connection of a client of MQTT, as its session and the client's side in the broker see it."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.protocols.mqtt.codec.values import ReasonCode
 from qmf.broker.protocols.mqtt.machine import ConnectionMachine
-from qmf.broker.protocols.mqtt.observed_session import SessionHolder
 
 
 class WillRefused(Exception):
@@ -21,8 +21,8 @@ class WillRefused(Exception):
         super().__init__(reason)
 
 
-class ConnectedClient(SessionHolder, Protocol):
-    """The connection of a client, as this module sees it."""
+class ConnectedClient(ClientSession, Protocol):
+    """The connection of a client that was let in, or is about to be."""
 
     machine: ConnectionMachine
 
@@ -35,3 +35,6 @@ class ConnectedClient(SessionHolder, Protocol):
 
     def on_answered(self) -> None:
         """A publication was answered."""
+
+    def end(self, code: ReasonCode, reason: str) -> None:
+        """Close it; its session is given up at once."""

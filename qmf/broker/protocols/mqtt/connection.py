@@ -13,7 +13,6 @@ from qmf.broker.nodes.observed_clients import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.operations.policy import OperationRefused
-from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.client_connection import ClientConnection
 from qmf.broker.protocols.input import InputHold
 from qmf.broker.protocols.login import LoginRefusal
@@ -36,7 +35,7 @@ log = logging.getLogger("qmf.broker")
 
 
 class MqttConnection(ClientConnection):
-    """A connection that a client of MQTT made; a `ConnectedClient`, the `SessionHolder`, and a `CountedClient`.
+    """A connection that a client of MQTT made; a `ConnectedClient`, and a `CountedClient`.
 
     Attributes:
         machine: without I/O, the connection itself.
@@ -95,12 +94,7 @@ class MqttConnection(ClientConnection):
             self._registry.observer.on_link_revoked(self, "subscriptions", reason)
             self.end(ReasonCode.NOT_AUTHORIZED, reason)
 
-    # SessionHolder
-
-    @property
-    def will_topic(self) -> str:
-        will = self.machine.will
-        return "" if will is None else will.topic
+    # ConnectedClient
 
     def end(self, code: ReasonCode, reason: str) -> None:
         """Close the connection, and give up its session at once; `code`, `reason`: for the client."""
@@ -251,9 +245,7 @@ class MqttConnection(ClientConnection):
             return
         self._stop_timers()
         try:
-            client = MqttClient(
-                self, Principal.of(self), self._operations, self._clients, self._sessions, self._options
-            )
+            client = MqttClient(self, self._clients, self._sessions, self._options)
             present = client.begin(clean=connect.clean)
         except (OperationRefused, SessionInUse) as error:
             self._refuse(ReasonCode.NOT_AUTHORIZED, str(error))

@@ -28,9 +28,9 @@ class MqttProtocol:
         return MqttConnection(self._services, self._options, self._sessions, lambda: self._closing)
 
     @property
-    def observed_sessions(self) -> Sequence[LastingSession]:
+    def sessions(self) -> Sequence[LastingSession]:
         """All sessions, as observers see them."""
-        return self._sessions.observed
+        return list(self._sessions)
 
     def close(self) -> None:
         """The broker ends: clients learn that, and no session ends by its time any more."""

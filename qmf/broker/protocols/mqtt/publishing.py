@@ -10,7 +10,6 @@ from functools import partial
 import attrs
 
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observed_clients import TransactionCounts
 from qmf.broker.nodes.queues import Queue
@@ -21,9 +20,8 @@ from qmf.broker.operations.publishing import INGRESS_TIME, publish_message, reje
 from qmf.broker.protocols.mqtt.codec.packets import Publish
 from qmf.broker.protocols.mqtt.codec.runs import PublicationRun
 from qmf.broker.protocols.mqtt.mapping import head_of, run_messages, to_message
-from qmf.broker.protocols.mqtt.records import SessionRecords
-from qmf.broker.protocols.mqtt.retained import RetainedMessages
 from qmf.broker.protocols.mqtt.session import MqttSession
+from qmf.broker.protocols.mqtt.sessions import MqttSessions
 from qmf.broker.refusal import Reason, Refusal
 
 #: Called with a publication that has QoS 1 or 2, and why it was refused, or None.
@@ -61,11 +59,9 @@ class PublishingEnd:
     def __init__(
         self,
         publisher: Publisher,
-        exchange: Exchange,
+        sessions: MqttSessions,
         session: MqttSession,
         origin: ClientInfo,
-        retained: RetainedMessages,
-        records: SessionRecords,
         on_published: OnPublished,
         on_run_published: Callable[[list[int]], None],
     ) -> None:
@@ -76,14 +72,14 @@ class PublishingEnd:
             on_run_published: sends those of publications of QoS 1 that were taken together, by their packet ids.
         """
         self.transfers = 0
-        self.exchange = exchange
-        self.source, self.target = session.client_id, exchange.name
+        self.exchange = sessions.exchange
+        self.source, self.target = session.client_id, self.exchange.name
         self._publisher = publisher
         self._registry = publisher.registry
         self._session = session
         self._origin = origin
-        self._retained = retained
-        self._records = records
+        self._retained = sessions.retained
+        self._records = sessions.records
         self._on_published = on_published
         self._on_run_published = on_run_published
         #: The last publication, which those of a run are like.

@@ -7,10 +7,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Protocol
 
 from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observed_clients import TransactionCounts
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.protocols.mqtt.machine import ConnectionMachine
+from qmf.broker.protocols.mqtt.connected_client import ConnectedClient
 from qmf.broker.protocols.mqtt.mapping import Content, StoredContentReader, UnmappableError, kept_id_annotation
 from qmf.broker.protocols.mqtt.session import MAX_UNDER_WAY, MqttSession, QueuedMessage, packet_id_at, seconds_left
 from qmf.broker.protocols.mqtt.subscriptions import NO_TERMS, MqttSubscription, SubscriptionTerms, terms_of
@@ -22,30 +23,24 @@ _TOGETHER = 256
 
 
 class ReceivingClient(Protocol):
-    """The connection of a client, as its consumers see it."""
+    """A client, as its consumers see it.
 
-    machine: ConnectionMachine
+    Attributes:
+        connection, session: of the client.
+        exchange: that of MQTT.
+        clock: that of the broker, in seconds.
+    """
+
+    connection: ConnectedClient
     session: MqttSession
-
-    @property
-    def exchange_name(self) -> str:
-        """Of the exchange of MQTT."""
-
-    @property
-    def has_room(self) -> bool:
-        """More may be written."""
-
-    def write(self, data: bytes) -> None:
-        """Send a packet in this turn of the loop."""
+    exchange: Exchange
+    clock: Callable[[], float]
 
     def finish_later(self, finish: Callable[[], None]) -> None:
         """Call something in the next turn of the loop: the queue is in the middle of a delivery now."""
 
     def record_later(self, message: QueuedMessage, packet_id: int) -> None:
         """Store the packet id of a message of QoS 2, then send it."""
-
-    def clock(self) -> float:
-        """The broker's clock, in seconds."""
 
 
 class QueueConsumer:
@@ -78,9 +73,10 @@ class QueueConsumer:
         self.transfers = 0
         self._queue = queue
         self._client = client
+        self._connection = client.connection
         self._session = client.session
         self._terms = NO_TERMS if shared is None else terms_of([shared])
-        self._reader = StoredContentReader(client.exchange_name)
+        self._reader = StoredContentReader(client.exchange.name)
         self._warned = False
 
     # ClientLink
@@ -99,19 +95,19 @@ class QueueConsumer:
         return self.room() > 0
 
     def room(self) -> int:
-        client = self._client
-        if not client.has_room or self._session.again:
+        connection = self._connection
+        if not connection.has_room or self._session.again:
             return 0
         if self.presettled:
             return _TOGETHER
-        return min(client.machine.send_quota, MAX_UNDER_WAY) - len(self._session.sent)
+        return min(connection.machine.send_quota, MAX_UNDER_WAY) - len(self._session.sent)
 
     def deliver(self, entry: Entry) -> None:
         self._send(entry, self._client.clock())
 
     def deliver_all(self, entries: Sequence[Entry]) -> int:
-        client, now, sent = self._client, self._client.clock(), 0
-        while sent < len(entries) and client.has_room:
+        connection, now, sent = self._connection, self._client.clock(), 0
+        while sent < len(entries) and connection.has_room:
             if count := self._send_run(entries, sent):
                 sent += count
                 continue
@@ -130,14 +126,14 @@ class QueueConsumer:
         packet_ids = self._ids_of_run(entries[start : start + _TOGETHER], content, qos)
         if packet_ids is None:
             return 0
-        machine = self._client.machine
+        machine = self._connection.machine
         properties = content.properties + terms.identifiers
         retain = content.retain and terms.retain
         form = machine.publication_form(content.topic, qos, retain=retain, properties=properties)
         data, count = machine.encode_run(entries, start, head, form, packet_ids or None)
         if count:
             self.transfers += count
-            self._client.write(data)
+            self._connection.write(data)
         if count and packet_ids:
             items = [QueuedMessage(self._queue, entry, self.shared) for entry in entries[start : start + count]]
             self._session.sent.add_all(packet_ids[:count], items)
@@ -170,7 +166,7 @@ class QueueConsumer:
         duplicate = qos == 1 and self._may_be_sent(entry, content)
         data = self._encode(entry, content, payload, terms, qos, packet_id, now, duplicate=duplicate)
         if data:
-            client.write(data)
+            self._connection.write(data)
         if not qos or not data:  # it is larger than the client takes
             if packet_id is not None:
                 session.sent.forget(packet_id)
@@ -193,7 +189,7 @@ class QueueConsumer:
         properties = content.properties + terms.identifiers
         if (left := seconds_left(entry.message, now)) is not None:
             properties += b"\x02" + left.to_bytes(4)
-        return self._client.machine.encode_publication(
+        return self._connection.machine.encode_publication(
             content.topic, payload, qos, packet_id, retain=retain, duplicate=duplicate, properties=properties
         )
 
@@ -226,17 +222,16 @@ class QueueConsumer:
         Returns:
             False if it cannot be sent: nothing is under way then.
         """
-        client = self._client
         try:
             content, payload = self._reader.read(entry.message)
         except UnmappableError as error:
             self._warn(error)
             return False
         terms = self._terms_of(content.name, content.retained_for)
-        now = client.clock()
+        now = self._client.clock()
         data = self._encode(entry, content, payload, terms, qos, packet_id, now, duplicate=duplicate)
         if data:
-            client.write(data)
+            self._connection.write(data)
         return bool(data)
 
     def _ids_of_run(self, entries: Sequence[Entry], content: Content, qos: int) -> list[int] | None:

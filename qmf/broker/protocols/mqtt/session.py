@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import attrs
@@ -20,6 +20,8 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER, Principal
+from qmf.broker.protocols.mqtt.codec.values import ReasonCode
+from qmf.broker.protocols.mqtt.connected_client import ConnectedClient
 from qmf.broker.protocols.mqtt.mapping import PACKET_ID, Content, UnmappableError, read_content
 from qmf.broker.protocols.mqtt.records import SessionRecords
 from qmf.broker.protocols.mqtt.sent_messages import MAX_PACKET_ID, SentMessages, SentMessageState
@@ -74,11 +76,10 @@ class SharedQueues:
 
 
 class MqttSession:
-    """The session of one client.
+    """The session of one client; a `LastingSession` for observers.
 
     Attributes:
-        client_id: of the client.
-        user: who has it.
+        client_id, user, protocol, durable, client: see `LastingSession`.
         expiry: seconds for which it is kept when its connection is lost.
         subscriptions: of the client.
         queue: of those that are not shared; None before there is one.
@@ -99,10 +100,13 @@ class MqttSession:
         operations: Operations,
         records: SessionRecords,
         shared: SharedQueues,
+        end: Callable[[MqttSession], None],
     ) -> None:
         self.client_id = client_id
         self.user = user
         self.expiry = expiry
+        self.protocol = ""
+        self.client: ConnectedClient | None = None
         self.subscriptions = SessionSubscriptions()
         self.queue: Queue | None = None
         self.sent: SentMessages[QueuedMessage] = SentMessages()
@@ -116,8 +120,38 @@ class MqttSession:
         self._registry = operations.registry
         self._records = records
         self._shared = shared
-        #: It is kept over a restart of the broker.
+        self._end = end
         self.durable = bool(expiry) and operations.registry.recorder is not None
+
+    # LastingSession
+
+    @property
+    def will_topic(self) -> str:
+        """See `LastingSession`: that of the client, or the one that waits for its delay."""
+        will = self.will if self.client is None else self.client.machine.will
+        return "" if will is None else will.topic
+
+    @property
+    def subscription_count(self) -> int:
+        return len(self.subscriptions)
+
+    @property
+    def inflight(self) -> int:
+        return len(self.sent)
+
+    @property
+    def unreleased(self) -> int:
+        return len(self.received)
+
+    def disconnect(self, reason: str) -> None:
+        if self.client is not None:
+            self.client.end(ReasonCode.ADMINISTRATIVE_ACTION, reason)
+
+    def discard(self, reason: str) -> None:
+        self.disconnect(reason)
+        self._end(self)
+
+    # What is kept
 
     @property
     def queue_name(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.arguments import MQTT_SESSION
@@ -16,7 +16,7 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER
 from qmf.broker.protocols.mqtt.client_counts import ClientCounts
 from qmf.broker.protocols.mqtt.codec.values import ReasonCode
-from qmf.broker.protocols.mqtt.observed_session import ObservedSession, SessionHolder
+from qmf.broker.protocols.mqtt.connected_client import ConnectedClient
 from qmf.broker.protocols.mqtt.records import SessionRecords, StoredWill
 from qmf.broker.protocols.mqtt.retained import RetainedMessages
 from qmf.broker.protocols.mqtt.session import FOR_EVER, MqttSession, SharedQueues, sent_entries
@@ -60,18 +60,14 @@ class MqttSessions:
         self.expired = 0
         self._shared = SharedQueues(operations)
         self._sessions: dict[str, MqttSession] = {}
-        #: Of all sessions, as observers see them.
-        self._observed: dict[MqttSession, ObservedSession] = {}
         self.system = SystemTopics(self, sys_interval)
         self._restore()
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    @property
-    def observed(self) -> Sequence[ObservedSession]:
-        """All of them, as observers see them."""
-        return list(self._observed.values())
+    def __iter__(self) -> Iterator[MqttSession]:
+        return iter(list(self._sessions.values()))
 
     @property
     def exchange(self) -> Exchange:
@@ -94,13 +90,13 @@ class MqttSessions:
         counts = [session.subscriptions.counts for session in self._sessions.values()]
         return sum(own + shared for own, shared in counts), sum(shared for _, shared in counts)
 
-    def holder(self, client_id: str, user: str) -> SessionHolder | None:
+    def holder(self, client_id: str, user: str) -> ConnectedClient | None:
         """The connection that a client would take the session over from; None for none."""
         found = self._sessions.get(client_id)
-        return None if found is None or found.user != user else self._observed[found].client
+        return None if found is None or found.user != user else found.client
 
     def open(
-        self, client_id: str, user: str, expiry: int, connection: SessionHolder, *, clean: bool
+        self, client_id: str, user: str, expiry: int, connection: ConnectedClient, *, clean: bool
     ) -> tuple[MqttSession, bool]:
         """The session of a client that has connected, and whether it was there.
 
@@ -115,24 +111,22 @@ class MqttSessions:
         if found is not None:
             if found.user != user:
                 raise SessionInUse(f"the session {client_id!r} belongs to another user")
-            if (older := self._observed[found].client) is not None:
-                older.end(ReasonCode.SESSION_TAKEN_OVER, "another connection has taken over the session")
+            if found.client is not None:
+                found.client.end(ReasonCode.SESSION_TAKEN_OVER, "another connection has taken over the session")
             found = self._sessions.get(client_id)  # it may have ended with its connection
         if found is not None and (clean or not found.is_whole(self.exchange)):
             self.end(found)
             found = None
         if found is None:
-            session = MqttSession(client_id, user, expiry, self.operations, self.records, self._shared)
-            self._add(session)
+            session = self._add(client_id, user, expiry)
         else:
             session = found
             session.stop_timers()
             session.will = None
             session.expiry = expiry
         session.save()
-        observed = self._observed[session]
-        observed.connect(connection)
-        self._registry.observer.on_session_connected(observed)
+        session.client, session.protocol = connection, connection.info.protocol
+        self._registry.observer.on_session_connected(session)
         return session, found is not None
 
     def close(self, session: MqttSession, expiry: int, will: PendingWill | None) -> None:
@@ -153,15 +147,15 @@ class MqttSessions:
         if expiry != session.expiry:
             session.expiry = expiry
             session.save()
-        observed = self._observed[session]
-        observed.on_disconnected()
-        self._registry.observer.on_session_disconnected(observed)
+        session.client = None
+        self._registry.observer.on_session_disconnected(session)
         self._begin_waiting(session)
 
-    def _add(self, session: MqttSession) -> None:
-        self._sessions[session.client_id] = session
-        observed = self._observed[session] = ObservedSession(session, self.end)
-        self._registry.observer.on_session_begun(observed)
+    def _add(self, client_id: str, user: str, expiry: int) -> MqttSession:
+        session = MqttSession(client_id, user, expiry, self.operations, self.records, self._shared, self.end)
+        self._sessions[client_id] = session
+        self._registry.observer.on_session_begun(session)
+        return session
 
     def _begin_waiting(self, session: MqttSession) -> None:
         """The session has no client: its time begins, and that of its will."""
@@ -178,9 +172,8 @@ class MqttSessions:
         """A session ends; its client, if there is one, is to be told."""
         if self._sessions.get(session.client_id) is session:
             del self._sessions[session.client_id]
-        session.end()
-        if (observed := self._observed.pop(session, None)) is not None:
-            self._registry.observer.on_session_ended(observed)
+            session.end()
+            self._registry.observer.on_session_ended(session)
 
     def _expire(self, session: MqttSession) -> None:
         """The time of a session has passed."""
@@ -203,11 +196,8 @@ class MqttSessions:
 
     def _restore(self) -> None:
         for stored in list(self.records.restore()):
-            session = MqttSession(
-                stored.client_id, stored.user, stored.expiry, self.operations, self.records, self._shared
-            )
+            session = self._add(stored.client_id, stored.user, stored.expiry)
             session.durable = True
-            self._add(session)
             for subscription in stored.subscriptions:
                 session.restore(subscription)
             session.received.update(stored.received)

@@ -6,11 +6,9 @@ import logging
 
 from qmf.broker.nodes.bindings import BindingRefused
 from qmf.broker.nodes.node_declaration import NodeDeclarationError
-from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse
 from qmf.broker.operations.held_rights import HeldRights
-from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.mqtt.codec.packets import SubscriptionRequest
@@ -32,18 +30,16 @@ class ClientConsumers:
     def __init__(
         self,
         client: ReceivingClient,
-        connection: ClientSession,
         principal: Principal,
-        operations: Operations,
         clients: ClientSessions,
         sessions: MqttSessions,
         max_subscriptions: int,
     ) -> None:
         self._client = client
         self._session = client.session
-        self._connection = connection
+        self._connection = client.connection
         self._principal = principal
-        self._operations = operations
+        self._operations = operations = sessions.operations
         self._registry = operations.registry
         self._clients = clients
         self._sessions = sessions

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+import attrs
+
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
@@ -19,32 +21,26 @@ from qmf.broker.protocols.mqtt.retained import RetainedMessages
 log = logging.getLogger("qmf.broker")
 
 
+@attrs.frozen(eq=False)
 class PendingWill:
-    """A will that is published later, by the rights of its client.
+    """A will that is published later, by the rights of its client: `origin`, whose publisher it has."""
 
-    Attributes:
-        delay: seconds for which it waits when its client is lost.
-        topic: where it is published.
-    """
+    _will: Will
+    _publisher: Publisher
+    _exchange: Exchange
+    _origin: ClientInfo
+    _retained: RetainedMessages
+    _records: SessionRecords
 
-    def __init__(
-        self,
-        will: Will,
-        publisher: Publisher,
-        exchange: Exchange,
-        origin: ClientInfo,
-        retained: RetainedMessages,
-        records: SessionRecords,
-    ) -> None:
-        self.delay: int = will.properties.get(PacketProperty.WILL_DELAY, 0)
-        self.topic = will.topic
-        self._will = will
-        self._publisher = publisher
-        self._exchange = exchange
-        self._origin = origin
-        self._retained = retained
-        self._records = records
-        self._registry = publisher.registry
+    @property
+    def delay(self) -> int:
+        """Seconds for which it waits when its client is lost."""
+        return int(self._will.properties.get(PacketProperty.WILL_DELAY, 0))
+
+    @property
+    def topic(self) -> str:
+        """Where it is published."""
+        return self._will.topic
 
     def ask(self) -> None:
         """Ask for the right to publish it.
@@ -66,7 +62,7 @@ class PendingWill:
 
     def send(self) -> None:
         """Publish it; what is refused is logged. That it was published is recorded with the message itself."""
-        recorder = self._registry.recorder
+        recorder = self._publisher.registry.recorder
         if recorder is not None:
             recorder.flush()
         message, will = self._message(), self._will
@@ -91,6 +87,6 @@ class PendingWill:
             retain=will.retain,
             properties=properties,
             exchange=self._exchange.name,
-            now=self._registry.clock(),
+            now=self._publisher.registry.clock(),
             origin=self._origin,
         )
