@@ -5,12 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.broker.logins import FREE_FAILURES
+from qmf.broker.logins import FREE_FAILURES, Logins
 from qmf.broker.protocols.amqp.sasl import SaslServer
 from qmf.bus.engine.sasl_frames import SASL_HEADER, init_frame
 from qmf.bus.engine.security_layer import NotAuthenticated
 from qmf.sasl.channel import Channel
-from qmf.sasl.server import Authenticator
 from qmf.users.delays import FORGET, MAX_CLIENTS, MAX_DELAY, FailureDelays
 from qmf.users.users import Users
 
@@ -73,7 +72,9 @@ def test_clients_beyond_those_that_are_remembered() -> None:
 
 def tried(delays: FailureDelays, password: str, *, user: str = "bob", host: str = "192.0.2.1") -> str:
     """A login by PLAIN: empty if it succeeds, or why it failed."""
-    sasl = SaslServer(Authenticator(Users({"bob": "b", "eve": "b"})), None, delays)
+    logins = Logins(Users({"bob": "b", "eve": "b"}))
+    logins.failures = delays
+    sasl = SaslServer(logins)
     sasl.channel, sasl.host = Channel(local=True), host
     try:
         sasl.feed(SASL_HEADER + init_frame("PLAIN", f"\0{user}\0{password}".encode(), None))

@@ -1,4 +1,4 @@
-"""Who a client of a protocol without frames of SASL is: by name and password, by its certificate, or by a mechanism."""
+"""Who a client is: by name and password, by its certificate, or by a mechanism."""
 
 from __future__ import annotations
 
@@ -41,14 +41,12 @@ class LoginOwner(Protocol):
 class ClientLogin:
     """The login of one client, and its renewals."""
 
-    def __init__(self, logins: Logins, owner: LoginOwner, channel: Channel, host: str) -> None:
-        """Begin with a client that has said nothing.
-
-        Args:
-            owner: is told what comes of it.
-            channel: to the client.
-        """
+    def __init__(
+        self, logins: Logins, owner: LoginOwner, channel: Channel, host: str, *, called: str = "method"
+    ) -> None:
+        """Begin with a client at `host` that has said nothing; its protocol has a name for mechanisms (`called`)."""
         self._logins = logins
+        self._called = called
         self._owner = owner
         self._channel = channel
         self._host = host
@@ -66,9 +64,9 @@ class ClientLogin:
             if name is None:
                 self._owner.on_rejected(LoginRefusal.NOT_AUTHORIZED, "it has neither a user name nor a certificate")
                 return
-            self._start(name, b"")
+            self.begin_exchange(name, b"")
         elif "PLAIN" in offer:
-            self._start("PLAIN", b"\0".join((b"", (username or "").encode(), password or b"")))
+            self.begin_exchange("PLAIN", b"\0".join((b"", (username or "").encode(), password or b"")))
         elif not channel.private:
             self._owner.on_rejected(
                 LoginRefusal.NOT_AUTHORIZED, "passwords would be readable without TLS (--sasl-mechanisms may allow it)"
@@ -78,11 +76,14 @@ class ClientLogin:
 
     def begin_exchange(self, method: str, data: bytes | None) -> None:
         """The client begins to authenticate itself by a SASL mechanism, perhaps again."""
-        if self._logins.authenticator.start(method, self._channel) is None:
-            offer = ", ".join(self._logins.authenticator.offer(self._channel))
-            self._owner.on_rejected(LoginRefusal.METHOD, f"method {method!r} is not offered, but {offer}")
+        authenticator = self._logins.authenticator
+        self._mechanism, self._answers = method, 0
+        self._exchange = authenticator.start(method, self._channel)
+        if self._exchange is None:
+            offer = ", ".join(authenticator.offer(self._channel))
+            self._owner.on_rejected(LoginRefusal.METHOD, f"{self._called} {method!r} is not offered, but {offer}")
             return
-        self._start(method, data)
+        self._take(self._exchange.respond(data))
 
     def answer(self, data: bytes | None) -> None:
         """The client has answered a challenge."""
@@ -100,12 +101,6 @@ class ClientLogin:
     def claimed_user(self) -> str:
         """Who the client says it is; empty before it has said so."""
         return "" if self._exchange is None else self._exchange.claimed_user
-
-    def _start(self, name: str, data: bytes | None) -> None:
-        self._mechanism, self._answers = name, 0
-        self._exchange = self._logins.authenticator.start(name, self._channel)
-        assert self._exchange is not None
-        self._take(self._exchange.respond(data))
 
     def _take(self, result: Result) -> None:
         failures = self._logins.failures
@@ -130,6 +125,7 @@ class ClientLogin:
 
     @property
     def _by_password(self) -> bool:
+        """A password can be guessed, unlike a token or a certificate."""
         return bool(self.claimed_user) and (self._mechanism == "PLAIN" or self._mechanism.startswith("SCRAM-"))
 
     def _compute(self, pending: Pending) -> Authenticated | Rejected:

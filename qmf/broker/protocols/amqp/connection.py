@@ -72,9 +72,9 @@ class ServerConnection:
             max_links: that the client may have.
         """
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        logins, operations = services.logins, services.operations
+        operations = services.operations
         #: Authenticates the client.
-        sasl = self._sasl = SaslServer(logins.authenticator, logins.check_elsewhere, logins.failures)
+        sasl = self._sasl = SaslServer(services.logins)
         engine = self._engine = Engine(settings, sasl)
         engine.admit = self._admit
         self.transport = AmqpTransport(engine, self, throttle=True, pending=pending)

@@ -1,15 +1,17 @@
-"""SASL on the broker's side: the frames of AMQP around the exchanges of `qmf.sasl`.
+"""SASL on the broker's side: the frames of AMQP around the login of a client.
 
 `SaslServer` is the SASL layer in front of an engine, without I/O: bytes in, bytes out. Once a user is authenticated,
 all further bytes are the engine's. What takes long to decide, as hashes of passwords do, is decided elsewhere
-(`RunElsewhere`): other clients don't wait for it. A broker that lets everybody in accepts clients without SASL, too.
+(`Logins.check_elsewhere`): other clients don't wait for it. A broker that lets everybody in accepts clients without
+SASL, too.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
+from qmf.broker.logins import Logins
+from qmf.broker.protocols.login import ClientLogin, LoginOwner, LoginRefusal
 from qmf.bus.engine.sasl_frames import (
     INIT,
     OUTCOME_AUTH,
@@ -25,22 +27,15 @@ from qmf.bus.engine.sasl_frames import (
 )
 from qmf.bus.engine.security_layer import NotAuthenticated
 from qmf.sasl.channel import Channel
-from qmf.sasl.mechanism import ServerMechanism
-from qmf.sasl.results import Authenticated, Challenge, Pending, Rejected, Result
-from qmf.sasl.server import Authenticator
-from qmf.users.delays import FailureDelays
+from qmf.sasl.results import Authenticated
 
 #: Bytes that a client may send while its password is checked.
 _MAX_EARLY = 64 * 1024
-#: Responses of one exchange: SCRAM needs two, GSSAPI a few more.
+#: Responses of one exchange, the first one included: SCRAM needs two, GSSAPI a few more.
 _MAX_RESPONSES = 10
 
-#: Computes a result that takes long, elsewhere, and calls the other function with it: never within the call, and not
-#: if computing fails.
-RunElsewhere = Callable[[Callable[[], Authenticated | Rejected], Callable[[Authenticated | Rejected], None]], None]
 
-
-class SaslServer:
+class SaslServer(LoginOwner):
     """The server's side of one SASL exchange; the `SecurityLayer` of an engine.
 
     Attributes:
@@ -53,48 +48,35 @@ class SaslServer:
         on_checked: called when a result was computed elsewhere; `feed` goes on then, without new bytes.
     """
 
-    def __init__(
-        self,
-        authenticator: Authenticator,
-        elsewhere: RunElsewhere | None = None,
-        failures: FailureDelays | None = None,
-    ) -> None:
-        """Begin an exchange with a client.
-
-        Args:
-            authenticator: decides who the client is.
-            elsewhere: where results that take long are computed; None: in `feed`.
-            failures: makes whoever has had wrong passwords wait; None: nobody waits.
-        """
+    def __init__(self, logins: Logins) -> None:
         self.channel = Channel()
         self.host = ""
-        self._failures = failures
         self.user: str | None = None
         self.groups: frozenset[str] = frozenset()
         self.token_end: float | None = None
         self.claimed_mechanism = ""
         self.mechanism: str | None = None
         self.on_checked: Callable[[], None] = lambda: None
-        self._authenticator = authenticator
-        self._elsewhere = elsewhere
-        self._checking = False
-        self._closed = False
+        self._logins = logins
+        self._login: ClientLogin | None = None
         self._reader = SaslFrameReader()
         self._output = b""
         self._header_received = False
-        self._exchange: ServerMechanism | None = None
         self._responses = 0
-        #: Computed elsewhere.
-        self._result: Authenticated | Rejected | None = None
+        #: What the client has sent is being looked at, elsewhere unless this is within `feed`.
+        self._checking = self._feeding = False
+        #: Why it is refused; empty if it is not.
+        self._rejection = ""
 
     @property
     def passed(self) -> bool:
+        """See `SecurityLayer`."""
         return self.user is not None
 
     @property
     def claimed_user(self) -> str:
         """Who the client says it is; empty before it has said so."""
-        return "" if self._exchange is None else self._exchange.claimed_user
+        return "" if self._login is None else self._login.claimed_user
 
     def feed(self, data: bytes | memoryview) -> bytes:
         """Take bytes from the client.
@@ -112,16 +94,18 @@ class SaslServer:
             return b""
         if not self._header_received:
             self._read_header()
-        if self._result is not None:
-            result, self._result = self._result, None
-            self._answer(result)
+        self._feeding = True
         try:
-            while self._header_received and not self._checking and self.user is None:
+            while self._header_received and not (self._checking or self._rejection or self.passed):
                 if (frame := self._reader.next_frame()) is None:
                     break
-                self._answer(self._respond(frame))
+                self._respond(frame)
         except SaslFrameError as error:
             raise NotAuthenticated(str(error)) from error
+        finally:
+            self._feeding = False
+        if self._rejection:
+            raise NotAuthenticated(self._rejection)
         if self.user is None:
             return b""
         rest, self._reader.buffer = self._reader.buffer, b""
@@ -134,19 +118,21 @@ class SaslServer:
 
     def close(self) -> None:
         """The connection is gone: a check that has not begun is left out, and the result of another one ignored."""
-        self._closed = True
+        if self._login is not None:
+            self._login.close()
         self.on_checked = lambda: None  # who is called knows this layer
 
     def _read_header(self) -> None:
+        authenticator = self._logins.authenticator
         try:
             self._header_received = self._reader.has_header()
         except SaslFrameError as error:
-            if not self._authenticator.needs_login:
+            if not authenticator.needs_login:
                 self.user = ""
                 return
             raise NotAuthenticated(f"{error}, which this broker requires") from error
         if self._header_received:
-            offer = self._authenticator.offer(self.channel)
+            offer = authenticator.offer(self.channel)
             self._output += SASL_HEADER + mechanisms_frame(offer)
             if not offer:
                 raise NotAuthenticated(
@@ -155,66 +141,39 @@ class SaslServer:
                     else "no mechanism is possible on this connection"
                 )
 
-    def _respond(self, frame: SaslFrame) -> Result:
+    def _respond(self, frame: SaslFrame) -> None:
         self._responses += 1
         if self._responses > _MAX_RESPONSES:
-            return Rejected("too many responses")
-        if self._exchange is not None:
+            self.on_rejected(LoginRefusal.NOT_AUTHORIZED, "too many responses")
+            return
+        self._checking = True
+        if self._login is not None:
             if frame.code != RESPONSE:
                 raise SaslFrameError("unexpected SASL frame instead of response")
-            return self._exchange.respond(frame.binary(0) or b"")
+            self._login.answer(frame.binary(0))
+            return
         if frame.code != INIT:
             raise SaslFrameError("unexpected SASL frame instead of init")
         self.claimed_mechanism = (frame.symbols(0) or ("",))[0]
-        self._exchange = self._authenticator.start(self.claimed_mechanism, self.channel)
-        if self._exchange is None:
-            offer = ", ".join(self._authenticator.offer(self.channel))
-            return Rejected(f"mechanism {self.claimed_mechanism!r} is not offered, but {offer}")
-        return self._exchange.respond(frame.binary(1))
+        self._login = ClientLogin(self._logins, self, self.channel, self.host, called="mechanism")
+        self._login.begin_exchange(self.claimed_mechanism, frame.binary(1))
 
-    def _answer(self, result: Result) -> None:
-        if wait := self._delay():
-            self._output += outcome_frame(OUTCOME_AUTH)
-            raise NotAuthenticated(f"too soon after wrong passwords of this user from there: {wait:.1f} s are left")
-        if isinstance(result, Pending):
-            if self._elsewhere is not None:
-                self._checking = True
-                self._elsewhere(functools.partial(self._compute, result), self._take_result)
-                return
-            result = result.compute()
-        match result:
-            case Challenge():
-                self._output += challenge_frame(result.data)
-            case Authenticated():
-                if self._failures is not None:
-                    self._failures.on_success(self.claimed_user, self.host)
-                self._output += outcome_frame(OUTCOME_OK, result.data)
-                self.user, self.mechanism = result.user, self.claimed_mechanism
-                self.groups, self.token_end = result.groups, result.token_end
-            case Rejected():
-                if self._failures is not None and self._by_password:
-                    self._failures.on_failure(self.claimed_user, self.host)
-                self._output += outcome_frame(OUTCOME_AUTH)
-                raise NotAuthenticated(result.reason)
+    # LoginOwner
 
-    @property
-    def _by_password(self) -> bool:
-        """A password can be guessed, unlike a token or a certificate."""
-        return bool(self.claimed_user) and (
-            self.claimed_mechanism == "PLAIN" or self.claimed_mechanism.startswith("SCRAM-")
-        )
+    def on_challenge(self, data: bytes) -> None:
+        self._answer(challenge_frame(data))
 
-    def _delay(self) -> float:
-        """Seconds until this user may try again from this address."""
-        if self._failures is None or not self._by_password:
-            return 0.0
-        return self._failures.wait(self.claimed_user, self.host)
+    def on_authenticated(self, result: Authenticated, mechanism: str) -> None:
+        self.user, self.mechanism = result.user, mechanism
+        self.groups, self.token_end = result.groups, result.token_end
+        self._answer(outcome_frame(OUTCOME_OK, result.data))
 
-    def _compute(self, pending: Pending) -> Authenticated | Rejected:
-        """On another thread."""
-        return Rejected("the client is gone") if self._closed else pending.compute()
+    def on_rejected(self, refusal: LoginRefusal, reason: str) -> None:  # noqa: ARG002  # AMQP has one outcome for all
+        self._rejection = reason
+        self._answer(outcome_frame(OUTCOME_AUTH))
 
-    def _take_result(self, result: Authenticated | Rejected) -> None:
-        if not self._closed:
-            self._checking, self._result = False, result
+    def _answer(self, data: bytes) -> None:
+        self._output += data
+        self._checking = False
+        if not self._feeding:
             self.on_checked()

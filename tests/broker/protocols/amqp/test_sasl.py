@@ -13,6 +13,7 @@ from support.recording import Inbox, message
 from support.waiting import until
 
 from qmf.broker import Broker
+from qmf.broker.logins import Logins
 from qmf.broker.protocols.amqp.sasl import SaslServer
 from qmf.bus import AmqpBus, Binding
 from qmf.bus.engine.sasl_frames import (
@@ -29,7 +30,6 @@ from qmf.codec.amqp10 import encode
 from qmf.errors import AuthenticationError, ConnectError
 from qmf.sasl.channel import Channel
 from qmf.sasl.results import Authenticated, Rejected
-from qmf.sasl.server import Authenticator
 from qmf.users.users import Users
 from qmf.users.verifiers import hash_password
 
@@ -40,9 +40,24 @@ Compute = Callable[[], Authenticated | Rejected]
 Take = Callable[[Authenticated | Rejected], None]
 
 
-def server(users: Mapping[str, str] | None, elsewhere: Callable[[Compute, Take], None] | None = None) -> SaslServer:
+def in_place(compute: Compute, take: Take) -> None:
+    take(compute())
+
+
+class OwnLogins(Logins):
+    """Logins whose results are computed as a test says."""
+
+    def __init__(self, users: Mapping[str, str] | None, elsewhere: Callable[[Compute, Take], None] = in_place) -> None:
+        super().__init__(None if users is None else Users(users))
+        self._elsewhere = elsewhere
+
+    def check_elsewhere(self, compute: Compute, take: Take) -> None:
+        self._elsewhere(compute, take)
+
+
+def server(users: Mapping[str, str] | None, elsewhere: Callable[[Compute, Take], None] = in_place) -> SaslServer:
     """A server for clients on this machine."""
-    sasl = SaslServer(Authenticator(None if users is None else Users(users)), elsewhere)
+    sasl = SaslServer(OwnLogins(users, elsewhere))
     sasl.channel = Channel(local=True)
     return sasl
 
@@ -136,8 +151,9 @@ class Elsewhere:
 
 
 def test_hashes_are_computed_elsewhere() -> None:
-    authenticator, elsewhere = Authenticator(Users({"ann": hash_password("secret")})), Elsewhere()
-    sasl = SaslServer(authenticator, elsewhere)
+    elsewhere = Elsewhere()
+    logins = OwnLogins({"ann": hash_password("secret")}, elsewhere)
+    sasl = SaslServer(logins)
     sasl.channel = Channel(local=True)
     progress: list[None] = []
     sasl.on_checked = lambda: progress.append(None)
@@ -151,7 +167,7 @@ def test_hashes_are_computed_elsewhere() -> None:
     assert (sasl.user, sasl.mechanism) == ("ann", "PLAIN")
     assert sasl.output() == outcome_frame(OUTCOME_OK)
     # What was right once needs no hash.
-    again = SaslServer(authenticator, elsewhere)
+    again = SaslServer(logins)
     again.channel = Channel(local=True)
     again.feed(HEADER + init(b"\0ann\0secret"))
     assert (again.user, elsewhere.waiting) == ("ann", [])
@@ -265,7 +281,7 @@ def test_a_response_may_come_after_a_challenge() -> None:
 
 
 def test_without_tls_other_machines_are_not_asked_for_passwords() -> None:
-    sasl = SaslServer(Authenticator(Users({"ann": hash_password("secret")})))
+    sasl = SaslServer(OwnLogins({"ann": hash_password("secret")}))
     with pytest.raises(NotAuthenticated, match="readable without TLS"):
         sasl.feed(HEADER)
     assert sasl.output() == HEADER + mechanisms_frame([])
