@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.observers import DepthObserver
+from qmf.broker.nodes.entries import DepthObserver, Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import OverflowPolicy
 

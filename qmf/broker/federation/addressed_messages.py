@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from qmf.broker.nodes.addressed import with_sender
 from qmf.broker.nodes.message import Message, read_message
 from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.registry import NameInUse, NoSuchExchange
 from qmf.broker.nodes.relay_addresses import AT, RELAY_ENDED, RELAY_REASON, RELAY_TO, RELAY_USER, relay_annotations
+from qmf.broker.nodes.sections import with_sender
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal

@@ -6,16 +6,15 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from qmf.broker.federation.bridges import PullBridge
+from qmf.broker.federation.bridges import PullBridge, RouteLink
 from qmf.broker.federation.dynamic_bindings import PeerBinding, needed_bindings
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.peer_agent import PeerAgent, PeerRefusal
 from qmf.broker.federation.peer_connector import LinkServices
 from qmf.broker.federation.route_definitions import BridgeDefinition
-from qmf.broker.federation.route_links import RouteLink
 from qmf.broker.federation.tracing import broker_id
+from qmf.broker.nodes.bindings import BIND, UNBIND, peer_path
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.peer_bindings import BIND, UNBIND, peer_path
 from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.values import Terminus

@@ -1,4 +1,4 @@
-"""Routes (bridges): each is a link of AMQP on a connection of its own, to the broker of the link that it belongs to."""
+"""Links for routes, and the routes (bridges) on them: each is a link of AMQP on a connection of its own."""
 
 from __future__ import annotations
 
@@ -6,11 +6,78 @@ import attrs
 
 from qmf.broker.federation.incoming import IncomingBrokerLink
 from qmf.broker.federation.outgoing import OutgoingBrokerLink
-from qmf.broker.federation.peer_connector import LinkServices
+from qmf.broker.federation.peer_connector import LinkServices, PeerConnector
 from qmf.broker.federation.peer_links import BrokerLink
-from qmf.broker.federation.route_definitions import BridgeDefinition
-from qmf.broker.federation.route_links import RouteLink
-from qmf.broker.nodes.peer_routes import RouteEnds
+from qmf.broker.federation.peer_session import PeerSession
+from qmf.broker.federation.route_definitions import BridgeDefinition, RouteLinkDefinition
+from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.observed_clients import BrokerClient
+from qmf.broker.nodes.observed_definitions import RouteEnds
+from qmf.broker.nodes.observer import BrokerObserver
+from qmf.broker.nodes.queues import Queue
+from qmf.bus.client.network_connection import NetworkConnection
+
+
+class RouteLink(PeerConnector):
+    """A link for routes; a `PeerLink` for observers.
+
+    Attributes:
+        definition: what was asked for.
+    """
+
+    def __init__(self, definition: RouteLinkDefinition, services: LinkServices) -> None:
+        super().__init__(
+            "link",
+            definition.name,
+            definition.domain,
+            services,
+            durable=definition.durable,
+            fields=definition.fields,
+            container=definition.container,
+            who=f"link {definition.name}",
+        )
+        self.definition = definition
+
+    async def attach_links(self, network: NetworkConnection) -> None:
+        """See `PeerConnector`: the connection has no links of AMQP."""
+        self._url, self._network = network.url, network
+        user = self.domain.login(network.url).username or ""
+        self.session = PeerSession(network, self.domain.name, user, self.drop)
+        self._operations.registry.observer.on_connected(self.session)
+
+
+class BindingWatcher(BrokerObserver):
+    """An observer of all exchanges. Routes look at the bindings later: those that go are there still."""
+
+    def __init__(self) -> None:
+        self._bridges: dict[str, set[PullBridge]] = {}
+
+    def add(self, bridge: PullBridge) -> None:
+        """Notify a route from now on."""
+        self._bridges.setdefault(bridge.bridge.src, set()).add(bridge)
+
+    def remove(self, bridge: PullBridge) -> None:
+        """Do so no more."""
+        self._bridges.get(bridge.bridge.src, set()).discard(bridge)
+
+    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
+        self._notify(exchange.name)
+
+    def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
+        self._notify(exchange.name)
+
+    def on_origins_changed(self, exchange: Exchange) -> None:
+        self._notify(exchange.name)
+
+    def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`. Its bindings, which go with it, are not reported."""
+        for exchange in self._bridges:
+            self._notify(exchange)
+
+    def _notify(self, exchange: str) -> None:
+        for bridge in self._bridges.get(exchange, ()):
+            bridge.on_bindings_changed()
 
 
 class BridgeLink(BrokerLink):

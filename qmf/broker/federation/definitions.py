@@ -11,7 +11,7 @@ from qmf.broker.federation.peer_credentials import CredentialsUnusable, PeerCred
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.nodes.relay_addresses import DEAD_LETTERS
 from qmf.broker.operations.forwarders import ForwardingError
-from qmf.broker.operations.peers import LinkDirection
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.broker.operations.principal import Principal, split_stored
 from qmf.bus.url import BusUrl, UrlError, parse_url
 

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 
 import attrs
 
-from qmf.broker.nodes.bindings import PEER_ARGUMENTS, PEER_OPERATION, PEER_ORIGIN, PEER_TAGS
+from qmf.broker.nodes.bindings import PEER_ARGUMENTS, PEER_OPERATION, PEER_ORIGIN, PEER_TAGS, origins_of
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.peer_bindings import origins_of
 
 #: Keys that are not passed on: each broker has an agent of this name.
 _OF_EACH_BROKER = {"qmf.default.direct": frozenset({"broker"})}

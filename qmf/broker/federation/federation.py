@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from qmf.broker.federation.directed_links import DirectedLinks
-from qmf.broker.federation.domains import BrokerDomains
+from qmf.broker.federation.domains import BrokerDomains, DirectedLinks
 from qmf.broker.federation.link_status import LINK_BACKOFF
 from qmf.broker.federation.peer_connector import LinkServices
 from qmf.broker.federation.peer_connectors import PeerConnectors
@@ -15,8 +14,8 @@ from qmf.broker.federation.peer_links import BrokerLink
 from qmf.broker.federation.routes import BrokerRouteLinks
 from qmf.broker.federation.tracing import broker_id
 from qmf.broker.operations.forwarders import Forwarders
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.peers import LinkDirection
 from qmf.bus.backoff import Backoff
 
 

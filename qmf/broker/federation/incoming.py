@@ -25,7 +25,7 @@ from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.link_memory import LinkMemory
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observed_clients import ClientLink
-from qmf.broker.nodes.peer_routes import RouteMeasure
+from qmf.broker.nodes.observed_definitions import RouteMeasure
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.policy import OperationRefused

@@ -16,10 +16,10 @@ from qmf.broker.federation.route_lag import RouteLag, RouteRate
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages, broker_id
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import ClientLink
-from qmf.broker.nodes.peer_routes import RouteEnds, RouteMeasure
+from qmf.broker.nodes.observed_definitions import RouteEnds, RouteMeasure
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
-from qmf.broker.operations.peers import LinkDirection
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.broker.operations.policy import OperationRefused
 from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.network_connection import LinkOwner, NetworkConnection

@@ -20,7 +20,7 @@ from qmf.broker.federation.definitions import (
 from qmf.broker.federation.peer_credentials import CredentialsUnusable, read_credentials
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
 from qmf.broker.operations.forwarders import ForwardingError
-from qmf.broker.operations.peers import TRANSPORTS, LinkDirection
+from qmf.broker.operations.forwarding import TRANSPORTS, LinkDirection
 from qmf.broker.operations.principal import Principal
 from qmf.bus.url import BusUrl, UrlError, parse_url
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from qmf.broker.federation.binding_watcher import BindingWatcher
-from qmf.broker.federation.bridges import BridgeLink, PullBridge, PushBridge
+from qmf.broker.federation.bridges import BindingWatcher, BridgeLink, PullBridge, PushBridge, RouteLink
 from qmf.broker.federation.definitions import split_link_fields
 from qmf.broker.federation.peer_connector import LinkServices
 from qmf.broker.federation.peer_connectors import PeerConnectors, check_new, check_restored
@@ -15,7 +14,6 @@ from qmf.broker.federation.route_definitions import (
     read_bridge,
     read_route_link,
 )
-from qmf.broker.federation.route_links import RouteLink
 from qmf.broker.nodes.observer import BrokerObservers
 from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.principal import Principal

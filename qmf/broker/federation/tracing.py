@@ -10,7 +10,7 @@ from qmf.broker.federation.definitions import LinkDefinition
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.sections import place_for_annotations
 from qmf.broker.nodes.traces import read_trace
-from qmf.broker.operations.peers import LinkDirection
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.errors import DecodeError
 
 log = logging.getLogger("qmf.broker.federation")

@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from qmf.agent import ErrorCode, MethodError
-from qmf.broker.management.callers import answers_refusals, current_principal
-from qmf.broker.management.refusals import refusal
+from qmf.broker.management.callers import answers_refusals, current_principal, refusal
 from qmf.broker.nodes.bindings import PEER_OPERATION, PEER_ORIGIN, BindingRefused, BindingSpec
 from qmf.broker.nodes.exchange_types import EXCHANGE_TYPES
 from qmf.broker.nodes.exchanges import Exchange, HeadersExchange
@@ -21,9 +20,8 @@ from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NoSuchExchange
 from qmf.broker.nodes.topics import PolicyKind, TopicError
 from qmf.broker.operations.forwarders import ForwardingError
-from qmf.broker.operations.forwarding import QUEUE_LINK, RELAY
+from qmf.broker.operations.forwarding import QUEUE_LINK, RELAY, TRANSPORTS, LinkDirection
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.peers import TRANSPORTS, LinkDirection
 from qmf.broker.operations.policy import Action, ObjectType
 from qmf.broker.operations.principal import Principal
 from qmf.errors import DecodeError

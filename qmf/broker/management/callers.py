@@ -1,10 +1,10 @@
-"""On whose behalf management is used: the client that sent a request, though it may be gone now; and whether it may."""
+"""On whose behalf management is used: the client that sent a request, even if it is gone now; and its refusals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Never, ParamSpec, TypeVar
 
 import attrs
 
@@ -88,3 +88,30 @@ def decide(operations: Operations, request: AccessRequest) -> bool | str:
     except OperationRefused as error:
         return f"unauthorized-access: {error}"
     return True
+
+
+#: qpidd's texts, by code.
+_TEXTS = {
+    ErrorCode.UNKNOWN_OBJECT: "UnknownObject",
+    ErrorCode.NOT_IMPLEMENTED: "NotImplemented",
+    ErrorCode.INVALID_PARAMETER: "InvalidParameter",
+}
+
+
+def refusal(code: ErrorCode, reason: str) -> MethodError:
+    """An error with one of qpidd's own codes and its text, and the reason."""
+    return MethodError(f"{_TEXTS[code]}: {reason}", code)
+
+
+def not_implemented(name: str, reason: str = "") -> Callable[..., Never]:
+    """A method that raises `MethodError`.
+
+    Args:
+        name: class and method, as in ``Session.close``.
+        reason: why; by default that qpidd has none either.
+    """
+
+    def refuse(*_args: object, **_kwargs: object) -> Never:
+        raise refusal(ErrorCode.NOT_IMPLEMENTED, f"{name}: {reason or 'qpidd has none, either'}")
+
+    return refuse

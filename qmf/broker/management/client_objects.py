@@ -7,7 +7,7 @@ from collections.abc import Hashable
 
 import attrs
 
-from qmf.broker.management.refusals import not_implemented
+from qmf.broker.management.callers import not_implemented
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
 from qmf.broker.nodes.observed_clients import ClientLink, ClientSession, TransactionCounts

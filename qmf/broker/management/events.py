@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from qmf.agent import Agent
+from qmf.agent import Agent, Event
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.management.raising_observer import RaisingObserver
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
 from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import BrokerClient, ClientLink
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.errors import CallerError
 from qmf.models.broker import agent as model
 from qmf.models.security import agent as security
+
+log = logging.getLogger("qmf.broker")
 
 #: The classes of events that are raised, as by qpidd.
 EVENTS = (
@@ -40,6 +44,20 @@ EVENTS = (
 )
 #: And of those that qpidd does not have.
 OWN_EVENTS = (security.ConnectionRevoked, security.LinkRevoked)
+
+
+class RaisingObserver(BrokerObserver):
+    """An observer of the broker that raises events of what it is notified of."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    def _raise(self, event: Event) -> None:
+        try:
+            self._agent.raise_event(event)
+        except CallerError as error:
+            # Clients choose some of the arguments; that the schema does not allow them must not harm the clients.
+            log.warning("an event is missing in the management: %s", error)
 
 
 class EventPublisher(RaisingObserver):
@@ -210,3 +228,6 @@ class EventPublisher(RaisingObserver):
             return known
         info = client.info
         return connection_address(info.local or self._listening, info.address), sstr(info.user)
+
+
+log = logging.getLogger("qmf.broker")

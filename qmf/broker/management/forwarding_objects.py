@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from qmf.agent import Agent
 from qmf.broker.management.callers import answers_refusals, current_principal
-from qmf.broker.management.raising_observer import RaisingObserver
+from qmf.broker.management.events import RaisingObserver
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.values import lstr, sstr
-from qmf.broker.nodes.observed_forwarding import MessageRelay, NodeLink
+from qmf.broker.nodes.observed_definitions import MessageRelay, NodeLink
 from qmf.broker.operations.forwarding import QUEUE_LINK, RELAY
 from qmf.broker.operations.operations import Operations
 from qmf.models.forwarding import agent as model

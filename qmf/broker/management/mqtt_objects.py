@@ -6,8 +6,8 @@ Imported only by a broker with MQTT.
 from __future__ import annotations
 
 from qmf.agent import Agent
+from qmf.broker.management.events import RaisingObserver
 from qmf.broker.management.objects import ObjectPublisher
-from qmf.broker.management.raising_observer import RaisingObserver
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.values import connection_address, lstr, sstr
 from qmf.broker.nodes.observed_clients import LastingSession

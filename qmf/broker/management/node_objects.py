@@ -15,7 +15,7 @@ from typing import Never
 from qmf._version import __version__
 from qmf.agent import ErrorCode, MethodError
 from qmf.broker.management.administration import Administration
-from qmf.broker.management.refusals import refusal
+from qmf.broker.management.callers import refusal
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.values import lstr, simple_map, sstr
@@ -25,6 +25,7 @@ from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import ExchangeSettings
+from qmf.broker.nodes.topics import NodePolicy, Topic
 from qmf.broker.process_control import ProcessControl
 from qmf.models.broker import agent as model
 
@@ -346,3 +347,29 @@ def _sample_queue(obj: model.Queue | model.Broker, counters: QueueCounters, dept
     obj.byteFtdDequeues.set(counters.paged_dequeued_bytes)
     obj.msgFtdDepth.set(counters.paged - counters.paged_dequeues)
     obj.byteFtdDepth.set(counters.paged_bytes - counters.paged_dequeued_bytes)
+
+
+class ManagedTopic(model.Topic, SampledObject):
+    """A topic."""
+
+    def __init__(self, topic: Topic, exchange: model.Exchange | None) -> None:
+        super().__init__(
+            name=sstr(topic.name),
+            exchangeRef=exchange,
+            durable=topic.durable,
+            properties=simple_map(topic.properties),
+        )
+
+
+class ManagedQueuePolicy(model.QueuePolicy, SampledObject):
+    """A policy that creates queues."""
+
+    def __init__(self, policy: NodePolicy) -> None:
+        super().__init__(name=sstr(policy.pattern), properties=simple_map(policy.properties))
+
+
+class ManagedTopicPolicy(model.TopicPolicy, SampledObject):
+    """A policy that creates topics."""
+
+    def __init__(self, policy: NodePolicy) -> None:
+        super().__init__(name=sstr(policy.pattern), properties=simple_map(policy.properties))

@@ -18,20 +18,21 @@ from qmf.broker.management.node_objects import (
     ManagedBroker,
     ManagedExchange,
     ManagedQueue,
+    ManagedQueuePolicy,
     ManagedSystem,
+    ManagedTopic,
+    ManagedTopicPolicy,
     ManagedVhost,
 )
 from qmf.broker.management.peer_objects import ManagedBridge, ManagedDomain, ManagedLink
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
-from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic, ManagedTopicPolicy
 from qmf.broker.management.values import sstr
 from qmf.broker.nodes.bindings import Binding, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.observed_clients import BrokerClient, ClientLink, ClientSession
-from qmf.broker.nodes.observed_peers import PeerBridge, PeerDomain, PeerLink
+from qmf.broker.nodes.observed_definitions import PeerBridge, PeerDomain, PeerLink, PeerRoute
 from qmf.broker.nodes.observer import BrokerObserver
-from qmf.broker.nodes.peer_routes import PeerRoute
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic
 from qmf.broker.operations.operations import Operations

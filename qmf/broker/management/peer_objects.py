@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from qmf.agent import ErrorCode
 from qmf.broker.management.administration import Administration
-from qmf.broker.management.refusals import refusal
+from qmf.broker.management.callers import refusal
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import lstr, sstr
 from qmf.broker.nodes.observed_clients import ClientSession
-from qmf.broker.nodes.observed_peers import PeerBridge, PeerDomain, PeerLink
+from qmf.broker.nodes.observed_definitions import PeerBridge, PeerDomain, PeerLink
 from qmf.models.broker import agent as model
 
 #: Credit of a route that has no limit.

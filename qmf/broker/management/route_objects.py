@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import lstr, sstr
-from qmf.broker.nodes.peer_routes import PeerRoute
+from qmf.broker.nodes.observed_definitions import PeerRoute
 from qmf.models.federation import agent as model
 
 _NS = 1_000_000_000

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from qmf.broker.nodes.depth import Depth
-from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.observers import DepthObserver
+from qmf.broker.nodes.entries import DepthObserver, Entry
 from qmf.broker.nodes.settings import QueueSettings, Threshold
 
 #: Per cent of a limit that was asked for at which a queue is reported, where no threshold was asked for; the default of

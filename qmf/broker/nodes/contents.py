@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
-from qmf.broker.nodes.delays import Delays
+from qmf.broker.nodes.delays import CallLater, Delays
 from qmf.broker.nodes.depth import Depth
-from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, Entry
+from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, Entry, Observers
 from qmf.broker.nodes.last_values import LastValueOrder
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.observers import Observers
 from qmf.broker.nodes.orders import FifoOrder, Order
 from qmf.broker.nodes.priorities import PriorityOrder
 from qmf.broker.nodes.settings import QueueSettings
-from qmf.broker.nodes.timers import CallLater
 
 
 class Contents:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.observers import EntryObserver
+from qmf.broker.nodes.entries import Entry, EntryObserver
 
 
 @attrs.define

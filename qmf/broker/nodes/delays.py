@@ -1,15 +1,26 @@
-"""The messages of a queue whose time has not come: they are counted and stored, and not available yet."""
+"""Calls that are to happen later; and the messages of a queue whose time has not come, which are not available yet."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.timers import CallLater, Cancellable
 
 #: Seconds until a timer looks again, at most: loops need not take longer ones.
 _LONGEST_SLEEP = 86_400.0
+
+
+class Cancellable(Protocol):
+    """A call that is to happen later."""
+
+    def cancel(self) -> None:
+        """Do not call."""
+
+
+#: As the method of asyncio's loops: seconds, and what to call.
+CallLater = Callable[[float, Callable[[], None]], Cancellable]
 
 
 class Delays:

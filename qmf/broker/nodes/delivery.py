@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable
 from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer, Consumers
 from qmf.broker.nodes.contents import Contents
 from qmf.broker.nodes.counters import BrokerCounters
-from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, Entry
+from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, Entry, EntryObserver, Observers
 from qmf.broker.nodes.groups import MessageGroups
 from qmf.broker.nodes.last_values import LastValueOrder
-from qmf.broker.nodes.observers import EntryObserver, Observers
 from qmf.broker.nodes.orders import FifoOrder
 from qmf.broker.nodes.settings import QueueSettings
 

@@ -8,8 +8,7 @@ from typing import Protocol
 
 from qmf.broker.nodes.counters import QueueCounters
 from qmf.broker.nodes.depth import Depth
-from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.observers import DepthObserver
+from qmf.broker.nodes.entries import DepthObserver, Entry
 from qmf.broker.nodes.settings import QueueSettings, Threshold
 
 log = logging.getLogger("qmf.broker")

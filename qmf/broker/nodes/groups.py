@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from qmf.broker.nodes.entries import ACQUIRED, Entry
-from qmf.broker.nodes.observers import EntryObserver
+from qmf.broker.nodes.entries import ACQUIRED, Entry, EntryObserver
 
 #: The group of messages without one.
 NO_GROUP = "qpid.no-group"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.observers import EntryObserver
+from qmf.broker.nodes.delays import CallLater, Cancellable
+from qmf.broker.nodes.entries import Entry, EntryObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import Lifetime
-from qmf.broker.nodes.timers import CallLater, Cancellable
 
 
 class Lifetimes:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Protocol
 
+import attrs
+
+from qmf.broker.nodes.counters import ExchangeCounters
+from qmf.broker.nodes.observed_clients import ClientSession
+from qmf.broker.nodes.queues import Queue
+
 
 class ObservedDefinition(Hashable, Protocol):
     """What consoles create, and the store may keep. Compared by identity."""
@@ -40,3 +46,257 @@ class ObservedState(Protocol):
     @property
     def since(self) -> float:
         """When it came into this state, in seconds since 1970."""
+
+
+class MessageRelay(ObservedDefinition, ObservedState, Protocol):
+    """What forwards messages to ``name@domain``. Compared by identity."""
+
+    @property
+    def domain_name(self) -> str:
+        """Name of the domain (another broker); empty if that is looked up, or takes the messages itself."""
+
+    @property
+    def queue(self) -> Queue:
+        """In which messages wait."""
+
+    @property
+    def dead_letters(self) -> str:
+        """Name of the queue for messages that could not be forwarded."""
+
+    @property
+    def counters(self) -> ExchangeCounters:
+        """Of the messages that came."""
+
+    @property
+    def forwarded(self) -> int:
+        """Messages that the other broker has accepted."""
+
+    @property
+    def retried(self) -> int:
+        """Messages that the other broker has refused for now."""
+
+    @property
+    def dead_lettered(self) -> int:
+        """Messages that could not be forwarded."""
+
+
+class NodeLink(ObservedDefinition, ObservedState, Protocol):
+    """A link within the broker. Compared by identity."""
+
+    @property
+    def wanted(self) -> NodeLinkProperties:
+        """What was asked for."""
+
+    @property
+    def passed(self) -> int:
+        """Messages that it has passed on."""
+
+    @property
+    def octets(self) -> int:
+        """Bytes of those since the broker started."""
+
+    @property
+    def skipped(self) -> int:
+        """Messages that it has left."""
+
+
+class NodeLinkProperties(Protocol):
+    """What was asked for of a link within the broker."""
+
+    @property
+    def source(self) -> str:
+        """Name of the queue from which it takes messages."""
+
+    @property
+    def target(self) -> str:
+        """Name of the queue or exchange to which it sends them."""
+
+    @property
+    def mode_name(self) -> str:
+        """``move`` or ``copy``."""
+
+    @property
+    def selector(self) -> str:
+        """Which messages; empty for all."""
+
+    @property
+    def max_count(self) -> int:
+        """Messages after which it ends; 0 for no limit."""
+
+    @property
+    def max_size(self) -> int:
+        """Bytes of the largest message that it takes; 0 for no limit."""
+
+    @property
+    def max_rate(self) -> int:
+        """Messages in a second; 0 for no limit."""
+
+    @property
+    def user(self) -> str:
+        """With whose rights it acts."""
+
+
+class PeerDomain(ObservedDefinition, Protocol):
+    """Another broker, to which this one has links; its `fields` have its password. Compared by identity."""
+
+    @property
+    def url(self) -> str:
+        """Where the broker is, without a password."""
+
+    @property
+    def mechanisms(self) -> tuple[str, ...] | None:
+        """Names of SASL mechanisms that may be used; None for the strongest that is offered."""
+
+    @property
+    def username(self) -> str | None:
+        """Who logs in, or None."""
+
+
+class PeerLink(ObservedDefinition, ObservedState, Protocol):
+    """A link of this broker to another one, whether or not it is up. Compared by identity.
+
+    Its kind is ``incoming``, ``outgoing`` or ``link``.
+    """
+
+    @property
+    def place(self) -> tuple[str, int, bool]:
+        """Host and port of the other broker, and whether with TLS."""
+
+    @property
+    def session(self) -> ClientSession | None:
+        """The other broker on the link's connection; None while there is none."""
+
+
+class BridgeProperties(Protocol):
+    """What was asked for of a bridge; the names are those of qpidd, in Python's spelling."""
+
+    @property
+    def src(self) -> str:
+        """Where its messages come from."""
+
+    @property
+    def dest(self) -> str:
+        """Where they go."""
+
+    @property
+    def key(self) -> str:
+        """Binding key of those that are forwarded."""
+
+    @property
+    def tag(self) -> str:
+        """Id that is added to their traces; empty for that of the broker."""
+
+    @property
+    def excludes(self) -> str:
+        """Ids of brokers; messages that have left one of them are not forwarded."""
+
+    @property
+    def src_is_queue(self) -> bool:
+        """`src` is a queue."""
+
+    @property
+    def src_is_local(self) -> bool:
+        """Messages go from this broker to the other one."""
+
+    @property
+    def dynamic(self) -> bool:
+        """What is bound at this broker says which messages are forwarded."""
+
+    @property
+    def sync(self) -> int:
+        """Messages that are acknowledged together, as asked for."""
+
+    @property
+    def credit(self) -> int:
+        """Messages in flight at most, as asked for."""
+
+
+class PeerBridge(ObservedDefinition, ObservedState, Protocol):
+    """A route on a link of kind ``link``, whether or not it is up. Compared by identity."""
+
+    @property
+    def link(self) -> PeerLink:
+        """That it belongs to."""
+
+    @property
+    def bridge(self) -> BridgeProperties:
+        """What was asked for."""
+
+
+@attrs.frozen
+class RouteEnds:
+    """Where the messages of a route come from and go to.
+
+    Attributes:
+        link: name of the link that it is, or is on.
+        outgoing: they leave this broker.
+        source, target: names of the nodes.
+        key: binding key of an exchange as source, or subjects of a queue; empty for all.
+        dynamic: what is bound at this broker says which are forwarded.
+    """
+
+    link: str
+    outgoing: bool
+    source: str
+    target: str
+    key: str
+    dynamic: bool = False
+
+
+@attrs.frozen
+class RouteMeasure:
+    """How far a route is behind.
+
+    Attributes:
+        waiting: messages at its source; None if that is not known.
+        behind: seconds that the oldest of them has waited, as far as was measured; 0 if none waits.
+    """
+
+    waiting: int | None = None
+    behind: float = 0.0
+
+
+class PeerRoute(ObservedDefinition, ObservedState, Protocol):
+    """An incoming or outgoing link, or a bridge, whether or not it is up. Compared by identity."""
+
+    @property
+    def ends(self) -> RouteEnds:
+        """Where its messages come from and go to."""
+
+    @property
+    def place(self) -> tuple[str, int, bool]:
+        """Host and port of the other broker, and whether with TLS."""
+
+    @property
+    def peer_id(self) -> str:
+        """Id of the other broker in traces; empty while it is not known."""
+
+    @property
+    def is_up(self) -> bool:
+        """Messages pass."""
+
+    @property
+    def losses(self) -> int:
+        """Times that it was up and then was not."""
+
+    @property
+    def transfers(self) -> int:
+        """Messages transferred, repeated ones included, over all of its connections."""
+
+    @property
+    def credit(self) -> int:
+        """Messages that may be transferred before the receiver grants more; 0 while it is not up."""
+
+    def measure_rate(self) -> float:
+        """Messages transferred a second since the last call; 0 at the first one."""
+
+    @property
+    def count_unforwarded(self) -> int:
+        """Messages that it has not forwarded, since they would go in a circle."""
+
+    @property
+    def count_in_doubt(self) -> int:
+        """Messages that it has sent again, or put back, though the other broker may have had them."""
+
+    def measure(self) -> RouteMeasure:
+        """How far it is behind; of a source at the other broker, as that has answered to the last call."""

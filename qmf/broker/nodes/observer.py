@@ -20,10 +20,15 @@ from qmf.broker.nodes.observed_clients import (
     ClientSession,
     LastingSession,
 )
-from qmf.broker.nodes.observed_definitions import ObservedDefinition
-from qmf.broker.nodes.observed_forwarding import MessageRelay, NodeLink
-from qmf.broker.nodes.observed_peers import PeerBridge, PeerDomain, PeerLink
-from qmf.broker.nodes.peer_routes import PeerRoute
+from qmf.broker.nodes.observed_definitions import (
+    MessageRelay,
+    NodeLink,
+    ObservedDefinition,
+    PeerBridge,
+    PeerDomain,
+    PeerLink,
+    PeerRoute,
+)
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, Topic
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from qmf.broker.nodes.consumers import AlternateExchange
 from qmf.broker.nodes.contents import Contents
 from qmf.broker.nodes.counters import BrokerCounters, DurableCounts, PageCounts
+from qmf.broker.nodes.delays import CallLater
 from qmf.broker.nodes.delivery import QueueDelivery
 from qmf.broker.nodes.depth import Depth
 from qmf.broker.nodes.entries import AVAILABLE, Entry
@@ -21,7 +22,6 @@ from qmf.broker.nodes.limits import overflow_of
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.settings import OverflowPolicy, QueueSettings
-from qmf.broker.nodes.timers import CallLater
 from qmf.broker.nodes.traces import read_trace
 from qmf.errors import DecodeError
 

@@ -13,6 +13,7 @@ from qmf._extras import install_hint
 from qmf.broker.nodes.alerts import Alerts, Crossing, thresholds
 from qmf.broker.nodes.bindings import Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
+from qmf.broker.nodes.delays import CallLater
 from qmf.broker.nodes.depth import Depth
 from qmf.broker.nodes.exchange_types import EXCHANGE_TYPES
 from qmf.broker.nodes.exchanges import (
@@ -39,9 +40,8 @@ from qmf.broker.nodes.settings import (
     OverflowPolicy,
     QueueLimits,
     QueueSettings,
+    SubscriptionSettings,
 )
-from qmf.broker.nodes.subscription_settings import SubscriptionSettings
-from qmf.broker.nodes.timers import CallLater
 from qmf.broker.nodes.topics import Topics
 
 log = logging.getLogger("qmf.broker")

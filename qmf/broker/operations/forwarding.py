@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import enum
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
 
 from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.observed_definitions import PeerBridge, PeerDomain, PeerLink, PeerRoute
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.forwarders import Forwarders, ForwardingError, PausableForwarders, Relays
-from qmf.broker.operations.peers import Federation
 from qmf.broker.operations.policy import Action, ObjectType, Operation
 from qmf.broker.operations.principal import Principal
 
@@ -19,6 +20,45 @@ _MISSING = {
     RELAY: "this broker does not relay: it was started without that",
     QUEUE_LINK: "this broker can have no links between queues",
 }
+
+
+#: Transports of links for routes, and whether they stand for TLS.
+TRANSPORTS = {"tcp": False, "ssl": True}
+
+
+class LinkDirection(enum.Enum):
+    """Where the messages of a link between brokers go; the value is qpidd's name for such links."""
+
+    INCOMING = "incoming"  #: from the other broker to this one
+    OUTGOING = "outgoing"
+
+
+class Federation(Protocol):
+    """The domains and links of a broker."""
+
+    @property
+    def types(self) -> Mapping[str, Forwarders[Any]]:
+        """What there is of each type, by the name that consoles have for it."""
+
+    @property
+    def domains(self) -> Collection[PeerDomain]:
+        """All domains."""
+
+    @property
+    def links(self) -> Collection[PeerLink]:
+        """All links that transfer messages."""
+
+    @property
+    def route_links(self) -> Collection[PeerLink]:
+        """All links for routes."""
+
+    @property
+    def bridges(self) -> Collection[PeerBridge]:
+        """All routes on them."""
+
+    @property
+    def routes(self) -> Collection[PeerRoute]:
+        """All links that transfer messages, and all bridges."""
 
 
 class ForwardingOperations:

@@ -7,11 +7,20 @@ from contextlib import contextmanager
 
 import attrs
 
-from qmf.broker.nodes.bindings import PEER_OPERATION, BindingRefused, BindingSpec
+from qmf.broker.nodes.bindings import (
+    BIND,
+    HELLO,
+    PEER_OPERATION,
+    REORIGIN,
+    UNBIND,
+    BindingRefused,
+    BindingSpec,
+    add_origin,
+    remove_origin,
+)
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration
-from qmf.broker.nodes.peer_bindings import BIND, HELLO, REORIGIN, UNBIND, add_origin, remove_origin
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from qmf.broker.nodes.entries import GONE, Entry
+from qmf.broker.nodes.entries import GONE, Entry, EntryObserver
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.observers import EntryObserver
 from qmf.broker.queue_links.link import LinkPlaces, QueueLink
 
 #: Entries that have left the source, and may be remembered while the target has no room, besides as many as are there.

@@ -8,7 +8,7 @@ from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
 from qmf.broker.queue_links.definitions import LinkMode
 from qmf.broker.queue_links.link import LinkPlaces, NodeLinkState, QueueLink
-from qmf.broker.transactions.taken_entries import TakenEntry
+from qmf.broker.transactions.transaction import TakenEntry
 
 
 class MovingLink(QueueLink):

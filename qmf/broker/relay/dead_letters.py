@@ -13,8 +13,7 @@ from qmf.broker.nodes.relay_addresses import RELAY_ENDED, RELAY_REASON, RELAY_TO
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
-from qmf.broker.transactions.taken_entries import TakenEntry
-from qmf.broker.transactions.transaction import Transaction, TransactionFull
+from qmf.broker.transactions.transaction import TakenEntry, Transaction, TransactionFull
 
 
 class DeadLetters:

@@ -7,8 +7,7 @@ import heapq
 import time
 from collections.abc import Callable, Sequence
 
-from qmf.broker.nodes.entries import AVAILABLE, GONE, Entry
-from qmf.broker.nodes.observers import EntryObserver
+from qmf.broker.nodes.entries import AVAILABLE, GONE, Entry, EntryObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.relay_addresses import RELAY_UNTIL, relay_annotations
 

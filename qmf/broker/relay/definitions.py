@@ -18,7 +18,7 @@ from qmf.broker.federation.definitions import (
 from qmf.broker.nodes.arguments import NodeArgumentError
 from qmf.broker.nodes.relay_addresses import AT, DEAD_LETTERS, normal_domain
 from qmf.broker.operations.forwarders import ForwardingError
-from qmf.broker.operations.peers import LinkDirection
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.broker.operations.principal import Principal
 
 #: Times that the other broker may refuse a message for now, unless the relay says otherwise.

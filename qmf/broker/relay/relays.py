@@ -29,8 +29,7 @@ from qmf.broker.relay.definitions import RelayDefinition, read_relay
 from qmf.broker.relay.options import RelayOptions, UnknownDomains
 from qmf.broker.relay.relay import Relay
 from qmf.broker.relay.srv import SrvLookup, may_look_up
-from qmf.broker.transactions.taken_entries import TakenEntry
-from qmf.broker.transactions.transaction import Transaction, TransactionFull
+from qmf.broker.transactions.transaction import TakenEntry, Transaction, TransactionFull
 
 #: Queue of the messages to domains without a relay.
 PARKED = "relay.parked"

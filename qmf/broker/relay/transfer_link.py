@@ -11,12 +11,12 @@ from qmf.broker.federation.peer_links import KEPT_FOR
 from qmf.broker.federation.peer_nodes import remote_relay
 from qmf.broker.federation.sending_ends import SendingEnd, SendingTerms
 from qmf.broker.federation.sending_links import SendingLink, report_doubt
-from qmf.broker.nodes.addressed import with_sender
 from qmf.broker.nodes.entries import GONE, Entry
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.relay_addresses import AT, RELAY_TO, RELAY_USER, data_to_forward, relay_annotations
+from qmf.broker.nodes.sections import with_sender
 from qmf.broker.nodes.traces import add_to_trace
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.protocols.amqp.conditions import CONDITIONS

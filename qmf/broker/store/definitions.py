@@ -10,8 +10,7 @@ from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_of, read_node_declaration
 from qmf.broker.nodes.observed_clients import BrokerClient, ClientLink
-from qmf.broker.nodes.observed_definitions import ObservedDefinition
-from qmf.broker.nodes.observed_forwarding import NodeLink
+from qmf.broker.nodes.observed_definitions import NodeLink, ObservedDefinition
 from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange

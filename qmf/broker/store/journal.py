@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.observers import EntryObserver
+from qmf.broker.nodes.entries import Entry, EntryObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, OnStored
 from qmf.broker.store.store import Store

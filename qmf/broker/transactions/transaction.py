@@ -158,3 +158,30 @@ class Transaction:
         """Let nothing take effect."""
         for acquisition in self.acquisitions:
             acquisition.roll_back()
+
+
+@attrs.frozen(eq=False)
+class TakenEntry:
+    """The `Acquisition` of an entry that is acquired, and leaves its queue when the transaction is committed.
+
+    Attributes:
+        queue: where it is.
+        entry: which.
+        give_back: called with it when the transaction is rolled back; None to put it back into its place.
+    """
+
+    queue: Queue
+    entry: Entry
+    give_back: Callable[[Entry], None] | None = None
+
+    def record(self, recorder: Recorder) -> None:
+        recorder.acknowledge(self.entry)
+
+    def commit(self) -> None:
+        self.queue.delivery.accept(self.entry)
+
+    def roll_back(self) -> None:
+        if self.give_back is None:
+            self.queue.delivery.put_back([self.entry])
+        else:
+            self.give_back(self.entry)

@@ -18,8 +18,7 @@ from broker.visible_broker import VisibleBroker
 from support.waiting import until
 
 from qmf.broker.federation.link_status import PeerLinkState
-from qmf.broker.nodes.bindings import PEER_OPERATION, PEER_ORIGIN
-from qmf.broker.nodes.peer_bindings import BIND
+from qmf.broker.nodes.bindings import BIND, PEER_OPERATION, PEER_ORIGIN
 from qmf.broker.relay.options import RelayOptions
 from qmf.bus.engine.events import LinkAttached, LinkDetached, OutcomeReceived
 from qmf.bus.engine.resumption import Resumption

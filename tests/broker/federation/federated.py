@@ -14,8 +14,8 @@ from qmf.broker.federation.federation import BrokerFederation
 from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.federation.peer_links import BrokerLink
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.peers import LinkDirection
 from qmf.broker.operations.principal import BROKER
 from qmf.bus.backoff import Backoff
 from qmf.messaging import aio

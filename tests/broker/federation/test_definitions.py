@@ -8,7 +8,7 @@ import pytest
 
 from qmf.broker.federation.definitions import read_domain, read_link, split_link_fields
 from qmf.broker.operations.forwarders import ForwardingError
-from qmf.broker.operations.peers import LinkDirection
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.bus.url import BusUrl
 

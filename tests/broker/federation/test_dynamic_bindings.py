@@ -7,9 +7,8 @@ from broker.federation.routed import RoutedBroker
 from broker.nodes.parts import plain
 
 from qmf.broker.federation.dynamic_bindings import needed_bindings
-from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
+from qmf.broker.nodes.bindings import BIND, HELLO, REORIGIN, UNBIND, BindingRefused, BindingSpec, origins_of
 from qmf.broker.nodes.exchanges import Exchange, HeadersExchange, TopicExchange
-from qmf.broker.nodes.peer_bindings import BIND, HELLO, REORIGIN, UNBIND, origins_of
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.principal import BROKER
 from qmf.console.aio import Client

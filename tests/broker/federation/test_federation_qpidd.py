@@ -15,7 +15,7 @@ from support.waiting import until
 
 from qmf.broker.federation.link_status import PeerLinkState
 from qmf.broker.nodes.traces import read_trace
-from qmf.broker.operations.peers import LinkDirection
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.broker.operations.principal import BROKER
 from qmf.console.aio import Client
 from qmf.models.broker import console as remote

@@ -8,7 +8,7 @@ from qmf.broker.federation.definitions import LinkDefinition, read_link
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.peer_nodes import ARTEMIS, RABBITMQ, remote_relay, remote_source, remote_target
 from qmf.broker.operations.forwarders import ForwardingError
-from qmf.broker.operations.peers import LinkDirection
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.broker.operations.principal import BROKER
 from qmf.bus.engine.values import Durability, ExpiryPolicy
 

@@ -18,7 +18,7 @@ from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.nodes.traces import add_to_trace, read_trace
-from qmf.broker.operations.peers import LinkDirection
+from qmf.broker.operations.forwarding import LinkDirection
 from qmf.broker.operations.principal import BROKER
 
 UP = PeerLinkState.OPERATIONAL

@@ -8,9 +8,8 @@ from broker.nodes.parts import RecordingConsumer, depth_of, drain, encoded, mess
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.broker.nodes.entries import AVAILABLE, GONE, Entry
+from qmf.broker.nodes.entries import AVAILABLE, GONE, Entry, EntryObserver
 from qmf.broker.nodes.message import Message, read_message
-from qmf.broker.nodes.observers import EntryObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import OverflowPolicy
 

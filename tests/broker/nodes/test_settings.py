@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import attrs
 import pytest
 
 from qmf.broker import EmbeddedBroker
+from qmf.broker.nodes.settings import Lifetime, OverflowPolicy, QueueLimits, SubscriptionSettings
 from qmf.messaging import Connection, Message, Session
 from qmf.messaging.exceptions import Empty, ResolutionError, SendError, TargetCapacityExceeded
 
@@ -180,3 +182,15 @@ def test_wrong_arguments_are_named(session: Session) -> None:
         with pytest.raises(ResolutionError, match=rf"{error}.*amqp:invalid-field"):
             session.sender(queue("wrong", arguments))
     assert issubclass(TargetCapacityExceeded, SendError)
+
+
+def test_queues_drop_their_oldest_messages_and_may_go_with_their_link() -> None:
+    settings = SubscriptionSettings(QueueLimits(7, 8))
+    lasting = settings.lasting
+    assert (lasting.exclusive, lasting.auto_delete, lasting.overflow) == (True, False, OverflowPolicy.RING)
+    assert (lasting.limits, lasting.keeps_large) == (QueueLimits(7, 8), True)
+    wanted = attrs.evolve(lasting, auto_delete=True, lifetime=Lifetime.ON_CLOSE)
+    assert settings.until_close(lasting) == wanted
+    assert settings.until_close(lasting) is settings.until_close(lasting)
+    other = attrs.evolve(lasting, excluded="me")
+    assert settings.until_close(other) == attrs.evolve(wanted, excluded="me")

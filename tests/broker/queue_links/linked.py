@@ -7,7 +7,7 @@ from support.waiting import until
 
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclaration
-from qmf.broker.nodes.observed_forwarding import NodeLink
+from qmf.broker.nodes.observed_definitions import NodeLink
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings
 from qmf.broker.operations.principal import BROKER
 

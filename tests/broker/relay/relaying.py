@@ -11,7 +11,7 @@ from broker.raw_clients import Client, connect
 from support.waiting import until
 
 from qmf.broker import Broker
-from qmf.broker.nodes.observed_forwarding import MessageRelay
+from qmf.broker.nodes.observed_definitions import MessageRelay
 from qmf.broker.nodes.relay_addresses import RELAY_REASON
 from qmf.broker.nodes.sections import read_annotation
 from qmf.broker.operations.principal import BROKER

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import ClientSession
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.recorder import NotStored
+from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.operations.held_rights import HeldRights
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
@@ -28,7 +28,6 @@ from qmf.broker.protocols.amqp.resumable import (
     ResumableOutgoingLink,
 )
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks, end_link
-from qmf.broker.protocols.amqp.stored_answers import answer_when_stored
 from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
@@ -347,3 +346,33 @@ class ClientLinks:
             resumable.reattach(self._transport, link)
         self._grant(OpenedLink(resumable, resumable.granted, unsettled))
         return True
+
+
+@contextmanager
+def answer_when_stored(
+    recorder: Recorder | None, transport: AmqpTransport, on_failed: Callable[[NotStored], None]
+) -> Iterator[None]:
+    """What is created or deleted within is on the disk before anything more is written to the client.
+
+    Args:
+        recorder: of the broker; None for one without a store, where nothing waits.
+        on_failed: called if the disk has refused it, while the client still is connected, before it learns anything.
+    """
+    if recorder is None:
+        yield
+        return
+    recorder.flush()  # what others have done meanwhile
+    try:
+        yield
+    finally:
+        release = transport.hold_output()
+
+        def on_stored(error: NotStored | None) -> None:
+            try:
+                if error is not None and transport.connected:
+                    on_failed(error)
+            finally:
+                release()
+
+        if not recorder.close_unit(on_stored):
+            release()

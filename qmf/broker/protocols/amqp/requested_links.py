@@ -16,7 +16,13 @@ from qmf.broker.operations.publisher import Publisher
 from qmf.broker.protocols.amqp.bindings import LINK_DECLARATION, make_bindings
 from qmf.broker.protocols.amqp.browsing import BrowsingLink
 from qmf.broker.protocols.amqp.conditions import LinkRefused
-from qmf.broker.protocols.amqp.filters import binding_from_filters, no_local_filter
+from qmf.broker.protocols.amqp.filters import (
+    binding_from_filters,
+    no_local_filter,
+    selector_of,
+    start_of,
+    subscription_settings,
+)
 from qmf.broker.protocols.amqp.incoming import IncomingLink
 from qmf.broker.protocols.amqp.link_ends import querying_link, resumable_terms
 from qmf.broker.protocols.amqp.link_nodes import LinkNodes
@@ -28,7 +34,6 @@ from qmf.broker.protocols.amqp.resumable import (
     Unsettled,
     is_lasting,
 )
-from qmf.broker.protocols.amqp.source_terms import selector_of, start_of, subscription_settings
 from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption

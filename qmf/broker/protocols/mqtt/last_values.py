@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.entries import Entry, EntryObserver
 from qmf.broker.nodes.last_values import SUBJECT_KEY
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import read_node_declaration
-from qmf.broker.nodes.observers import EntryObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER

@@ -31,8 +31,13 @@ from qmf.broker.protocols.stomp.destinations import (
 from qmf.broker.protocols.stomp.frames import Frame, StompVersion
 from qmf.broker.protocols.stomp.mapping import InvalidHeader, encode_stored
 from qmf.broker.protocols.stomp.options import StompOptions
-from qmf.broker.protocols.stomp.sending import StompSender
-from qmf.broker.protocols.stomp.subscription import AckMode, FrameSender, StompSubscription, StompSubscriptionTerms
+from qmf.broker.protocols.stomp.subscription import (
+    AckMode,
+    FrameSender,
+    StompSender,
+    StompSubscription,
+    StompSubscriptionTerms,
+)
 from qmf.broker.protocols.stomp.unstored import UnstoredFrames
 from qmf.broker.sessions import ClientSessions
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from qmf.broker.nodes.entries import Entry
-from qmf.broker.nodes.observers import DepthObserver, EntryObserver, Observers
+from qmf.broker.nodes.entries import DepthObserver, Entry, EntryObserver, Observers
 
 
 class Few(DepthObserver):

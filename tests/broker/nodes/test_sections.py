@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.broker.nodes.addressed import with_sender
 from qmf.broker.nodes.message import read_message
+from qmf.broker.nodes.sections import with_sender
 from qmf.codec import Described, Message, Section, Symbol, UInt64, decode_message, encode_message
 from qmf.codec.amqp10 import encode
 from qmf.errors import DecodeError
