@@ -19,6 +19,7 @@ from qmf.broker.federation.definitions import (
 )
 from qmf.broker.federation.peer_credentials import CredentialsUnusable, read_credentials
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
+from qmf.broker.nodes.observed_definitions import BridgeProperties
 from qmf.broker.operations.forwarders import ForwardingError
 from qmf.broker.operations.forwarding import TRANSPORTS, LinkDirection
 from qmf.broker.operations.principal import Principal
@@ -59,36 +60,18 @@ class RouteLinkDefinition:
 
 
 @attrs.frozen(eq=False)
-class BridgeDefinition:
+class BridgeDefinition(BridgeProperties):
     """A route: messages of one node at one of two brokers go to one at the other broker.
 
     Attributes:
         name: of the bridge.
         link: name of its link.
-        src, dest: the nodes.
-        key: binding key, where `src` is an exchange.
-        src_is_queue: `src` is a queue.
-        src_is_local: messages go from this broker to the other one.
-        dynamic: what is bound at the exchange of this broker says which messages of the other broker's are forwarded.
-        tag, excludes: see `LinkDefinition`, as texts.
-        sync: as given: messages that are acknowledged together.
-        credit: messages that may be in flight; 0 or `UNLIMITED` for the usual number.
         queue: an existing queue that a pulled exchange is bound to, instead of one that is made for the route.
         max_hops, durable, principal, container, properties, exactly_once: see `LinkDefinition`.
     """
 
     name: str
     link: str
-    src: str
-    dest: str
-    key: str
-    src_is_queue: bool
-    src_is_local: bool
-    dynamic: bool
-    tag: str
-    excludes: str
-    sync: int
-    credit: int
     queue: str
     max_hops: int
     durable: bool
@@ -229,18 +212,18 @@ def read_bridge(
     except NodeArgumentError as error:
         raise ForwardingError(f"invalid parameter to method call: {error}") from error
     bridge = BridgeDefinition(
-        name,
-        link,
         src,
         dest,
         key,
+        tag,
+        excludes,
         is_queue,
         is_local,
         dynamic,
-        tag,
-        excludes,
         sync,
         UNLIMITED if credit is None else credit,
+        name,
+        link,
         queue,
         MAX_HOPS if max_hops is None else max_hops,
         durable,

@@ -65,7 +65,7 @@ class ManagedQueueLink(model.QueueLink, SampledObject):
             name=sstr(link.name),
             source=sstr(wanted.source),
             target=sstr(wanted.target),
-            mode=wanted.mode_name,
+            mode=wanted.mode.value,
             selector=lstr(wanted.selector),
             durable=link.durable,
             maxCount=wanted.max_count,

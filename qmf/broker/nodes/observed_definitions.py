@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Hashable, Mapping
 from typing import Protocol
 
@@ -80,6 +81,38 @@ class MessageRelay(ObservedDefinition, ObservedState, Protocol):
         """Messages that could not be forwarded."""
 
 
+class LinkMode(enum.Enum):
+    """What a link within the broker does with messages."""
+
+    MOVE = "move"  #: they leave the source
+    COPY = "copy"  #: they stay there
+
+
+@attrs.frozen(eq=False)
+class NodeLinkProperties:
+    """What was asked for of a link within the broker.
+
+    Attributes:
+        source: name of the queue from which it takes messages.
+        target: name of the queue or exchange to which it sends them.
+        mode: what it does with them.
+        selector: which messages; empty for all.
+        max_count: messages after which it ends; 0 for no limit.
+        max_size: bytes of the largest message that it takes; 0 for no limit.
+        max_rate: messages in a second at most; 0 for no limit.
+        user: with whose rights it acts.
+    """
+
+    source: str
+    target: str
+    mode: LinkMode
+    selector: str
+    max_count: int
+    max_size: int
+    max_rate: int
+    user: str
+
+
 class NodeLink(ObservedDefinition, ObservedState, Protocol):
     """A link within the broker. Compared by identity."""
 
@@ -98,42 +131,6 @@ class NodeLink(ObservedDefinition, ObservedState, Protocol):
     @property
     def skipped(self) -> int:
         """Messages that it has left."""
-
-
-class NodeLinkProperties(Protocol):
-    """What was asked for of a link within the broker."""
-
-    @property
-    def source(self) -> str:
-        """Name of the queue from which it takes messages."""
-
-    @property
-    def target(self) -> str:
-        """Name of the queue or exchange to which it sends them."""
-
-    @property
-    def mode_name(self) -> str:
-        """``move`` or ``copy``."""
-
-    @property
-    def selector(self) -> str:
-        """Which messages; empty for all."""
-
-    @property
-    def max_count(self) -> int:
-        """Messages after which it ends; 0 for no limit."""
-
-    @property
-    def max_size(self) -> int:
-        """Bytes of the largest message that it takes; 0 for no limit."""
-
-    @property
-    def max_rate(self) -> int:
-        """Messages in a second; 0 for no limit."""
-
-    @property
-    def user(self) -> str:
-        """With whose rights it acts."""
 
 
 class PeerDomain(ObservedDefinition, Protocol):
@@ -167,48 +164,32 @@ class PeerLink(ObservedDefinition, ObservedState, Protocol):
         """The other broker on the link's connection; None while there is none."""
 
 
-class BridgeProperties(Protocol):
-    """What was asked for of a bridge; the names are those of qpidd, in Python's spelling."""
+@attrs.frozen(eq=False)
+class BridgeProperties:
+    """What was asked for of a bridge; the names are those of qpidd, in Python's spelling.
 
-    @property
-    def src(self) -> str:
-        """Where its messages come from."""
+    Attributes:
+        src, dest: the nodes that its messages come from and go to.
+        key: binding key of those that are forwarded, where `src` is an exchange.
+        tag: id that is added to their traces; empty for that of the broker which they leave.
+        excludes: ids of brokers; messages that have left one of them are not forwarded.
+        src_is_queue: `src` is a queue.
+        src_is_local: messages go from this broker to the other one.
+        dynamic: what is bound at the exchange of this broker says which messages of the other broker's are forwarded.
+        sync: messages that are acknowledged together, as asked for.
+        credit: messages in flight at most, as asked for; 0 or 2**32 - 1 for the usual number.
+    """
 
-    @property
-    def dest(self) -> str:
-        """Where they go."""
-
-    @property
-    def key(self) -> str:
-        """Binding key of those that are forwarded."""
-
-    @property
-    def tag(self) -> str:
-        """Id that is added to their traces; empty for that of the broker."""
-
-    @property
-    def excludes(self) -> str:
-        """Ids of brokers; messages that have left one of them are not forwarded."""
-
-    @property
-    def src_is_queue(self) -> bool:
-        """`src` is a queue."""
-
-    @property
-    def src_is_local(self) -> bool:
-        """Messages go from this broker to the other one."""
-
-    @property
-    def dynamic(self) -> bool:
-        """What is bound at this broker says which messages are forwarded."""
-
-    @property
-    def sync(self) -> int:
-        """Messages that are acknowledged together, as asked for."""
-
-    @property
-    def credit(self) -> int:
-        """Messages in flight at most, as asked for."""
+    src: str
+    dest: str
+    key: str
+    tag: str
+    excludes: str
+    src_is_queue: bool
+    src_is_local: bool
+    dynamic: bool
+    sync: int
+    credit: int
 
 
 class PeerBridge(ObservedDefinition, ObservedState, Protocol):

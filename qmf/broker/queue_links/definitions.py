@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 
 import attrs
 
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
+from qmf.broker.nodes.observed_definitions import LinkMode, NodeLinkProperties
 from qmf.broker.nodes.selectors import Selector, SelectorError, compile_selector
 from qmf.broker.nodes.start_positions import StartError, StartKind, StartPosition, read_start
 from qmf.broker.operations.forwarders import ForwardingError
@@ -18,54 +18,25 @@ from qmf.broker.operations.principal import Principal, split_stored
 _CURSOR, _PASSED = "qmf.cursor", "qmf.passed"
 
 
-class LinkMode(enum.Enum):
-    """What a link does with messages."""
-
-    MOVE = "move"  #: they leave the source
-    COPY = "copy"  #: they stay there
-
-
 @attrs.frozen(eq=False)
-class QueueLinkDefinition:
-    """A link within a broker; the `NodeLinkProperties` for observers.
+class QueueLinkDefinition(NodeLinkProperties):
+    """A link within a broker.
 
     Attributes:
         name: of the link.
-        source: name of the queue from which it takes messages.
-        target: name of the queue or exchange to which it sends them.
-        mode: what it does with them.
-        selector: which messages, as text and as function; empty and None for all.
-        matches: see `selector`.
+        matches: as the selector; None for all.
         start: at which message it begins.
-        max_count: messages after which it ends; 0 for no limit.
-        max_size: bytes of the largest message that it takes; 0 for no limit.
-        max_rate: messages in a second at most; 0 for no limit.
         durable: it is there again after a restart.
         principal: on whose behalf it takes and sends messages.
         properties: as given.
     """
 
     name: str
-    source: str
-    target: str
-    mode: LinkMode
-    selector: str
     matches: Selector | None
     start: StartPosition
-    max_count: int
-    max_size: int
-    max_rate: int
     durable: bool
     principal: Principal
     properties: Mapping[str, object]
-
-    @property
-    def mode_name(self) -> str:
-        return self.mode.value
-
-    @property
-    def user(self) -> str:
-        return self.principal.user
 
     def fields(self, cursor: int, passed: int) -> dict[str, object]:
         """What the store keeps of it: `read_stored_queue_link` reads it."""
@@ -101,16 +72,17 @@ def read_queue_link(
     if strict and arguments.unknown:
         raise ForwardingError(f"invalid-argument: {', '.join(arguments.unknown)}: unknown")
     return QueueLinkDefinition(
-        name,
         source,
         target,
         mode,
         selector,
-        matches,
-        start,
         max_count,
         max_size,
         max_rate,
+        principal.user,
+        name,
+        matches,
+        start,
         durable,
         principal.lasting,
         {str(key): value for key, value in properties.items()},

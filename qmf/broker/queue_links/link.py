@@ -12,6 +12,7 @@ import attrs
 
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.observed_definitions import LinkMode
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.router import Node
@@ -19,7 +20,7 @@ from qmf.broker.operations.forwarding import QUEUE_LINK
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.queue_links.allowance import Allowance
-from qmf.broker.queue_links.definitions import LinkMode, QueueLinkDefinition
+from qmf.broker.queue_links.definitions import QueueLinkDefinition
 from qmf.broker.transactions.transaction import Acquisition, Transaction, TransactionFull
 
 #: Messages that are passed on in one unit of the store.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.last_values import LastValueOrder
+from qmf.broker.nodes.observed_definitions import LinkMode
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import AmbiguousNode
 from qmf.broker.nodes.router import Node
@@ -14,12 +15,7 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.queue_links.copying import CopyingLink
-from qmf.broker.queue_links.definitions import (
-    LinkMode,
-    QueueLinkDefinition,
-    read_queue_link,
-    read_stored_queue_link,
-)
+from qmf.broker.queue_links.definitions import QueueLinkDefinition, read_queue_link, read_stored_queue_link
 from qmf.broker.queue_links.link import LinkPlaces, QueueLink
 from qmf.broker.queue_links.moving import MovingLink
 

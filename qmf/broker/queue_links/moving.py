@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
-from qmf.broker.queue_links.definitions import LinkMode
+from qmf.broker.nodes.observed_definitions import LinkMode
 from qmf.broker.queue_links.link import LinkPlaces, NodeLinkState, QueueLink
 from qmf.broker.transactions.transaction import TakenEntry
 
