@@ -100,13 +100,11 @@ class ForwardingPublisher(RaisingObserver):
         """Make the publisher, and add objects for what exists; `sampler`: updates the objects from now on."""
         super().__init__(agent)
         self._operations = operations
-        self._relays: SampledObjects[MessageRelay, ManagedRelay] = SampledObjects(agent)
-        self._queue_links: SampledObjects[NodeLink, ManagedQueueLink] = SampledObjects(agent)
+        self._relays = SampledObjects[MessageRelay, ManagedRelay](agent, sampler, "Relay")
+        self._queue_links = SampledObjects[NodeLink, ManagedQueueLink](agent, sampler, "QueueLink")
         relays, queue_links = operations.forwarding.relays, operations.forwarding.queue_links
         if relays is not None:
             agent.register(*CLASSES, *EVENTS)
-        sampler.add("QueueLink", self._queue_links.sample)
-        sampler.add("Relay", self._relays.sample)
         for relay in relays or ():
             self.on_relay_declared(relay)
         for link in queue_links or ():

@@ -66,8 +66,7 @@ class MqttSessionPublisher(RaisingObserver):
         super().__init__(agent)
         self._objects = objects
         self._listening = listening
-        self._sessions: SampledObjects[LastingSession, ManagedMqttSession] = SampledObjects(agent)
-        sampler.add("MqttSession", self._sessions.sample)
+        self._sessions = SampledObjects[LastingSession, ManagedMqttSession](agent, sampler, "MqttSession")
 
     def on_session_begun(self, session: LastingSession) -> None:
         self._sessions.add(session, ManagedMqttSession(session, self._objects))

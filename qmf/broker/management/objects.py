@@ -80,33 +80,27 @@ class ObjectPublisher(BrokerObserver):
             listening: host and port that the broker listens on.
         """
         self._agent = agent
+        self._sampler = sampler
         self._registry = operations.registry
         self._federation = operations.forwarding.federation
         self._administration = Administration(operations)
         self._listening = listening
-        self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)
-        self._memories: SampledObjects[str, ManagedMemory] = SampledObjects(agent)
-        self._brokers: SampledObjects[str, ManagedBroker] = SampledObjects(agent)
-        self._accesses: SampledObjects[str, SampledObject] = SampledObjects(agent)
-        self._acls: SampledObjects[str, SampledObject] = SampledObjects(agent)
-        self._certificates: SampledObjects[str, SampledObject] = SampledObjects(agent)
-        self._vhosts: SampledObjects[str, ManagedVhost] = SampledObjects(agent)
-        self._exchanges: SampledObjects[Exchange | DefaultExchange, ManagedExchange] = SampledObjects(agent)
-        self._queues: SampledObjects[Queue, ManagedQueue] = SampledObjects(agent)
+        self._exchanges = SampledObjects[Exchange | DefaultExchange, ManagedExchange](agent, sampler, "Exchange")
+        self._queues = SampledObjects[Queue, ManagedQueue](agent, sampler, "Queue")
         #: By exchange, queue and binding key.
-        self._bindings: SampledObjects[_BindingKey, ManagedBinding] = SampledObjects(agent)
-        self._connections: SampledObjects[ClientSession, ManagedConnection] = SampledObjects(agent)
-        self._sessions: SampledObjects[tuple[ClientSession, Hashable], ManagedSession] = SampledObjects(agent)
-        self._subscriptions: SampledObjects[ClientLink, ManagedSubscription] = SampledObjects(agent)
-        self._incoming: SampledObjects[ClientLink, ManagedIncoming] = SampledObjects(agent)
-        self._outgoing: SampledObjects[ClientLink, ManagedOutgoing] = SampledObjects(agent)
-        self._domains: SampledObjects[PeerDomain, ManagedDomain] = SampledObjects(agent)
-        self._peer_links: SampledObjects[PeerLink, ManagedLink] = SampledObjects(agent)
-        self._bridges: SampledObjects[PeerBridge, ManagedBridge] = SampledObjects(agent)
-        self._routes: SampledObjects[PeerRoute, SampledObject] = SampledObjects(agent)
-        self._topics: SampledObjects[Topic, ManagedTopic] = SampledObjects(agent)
-        self._queue_policies: SampledObjects[NodePolicy, ManagedQueuePolicy] = SampledObjects(agent)
-        self._topic_policies: SampledObjects[NodePolicy, ManagedTopicPolicy] = SampledObjects(agent)
+        self._bindings = SampledObjects[_BindingKey, ManagedBinding](agent, sampler, "Binding")
+        self._connections = SampledObjects[ClientSession, ManagedConnection](agent, sampler, "Connection")
+        self._sessions = SampledObjects[tuple[ClientSession, Hashable], ManagedSession](agent, sampler, "Session")
+        self._subscriptions = SampledObjects[ClientLink, ManagedSubscription](agent, sampler, "Subscription")
+        self._incoming = SampledObjects[ClientLink, ManagedIncoming](agent, sampler, "Incoming")
+        self._outgoing = SampledObjects[ClientLink, ManagedOutgoing](agent, sampler, "Outgoing")
+        self._domains = SampledObjects[PeerDomain, ManagedDomain](agent, sampler, "Domain")
+        self._peer_links = SampledObjects[PeerLink, ManagedLink](agent, sampler, "Link")
+        self._bridges = SampledObjects[PeerBridge, ManagedBridge](agent, sampler, "Bridge")
+        self._routes = SampledObjects[PeerRoute, SampledObject](agent, sampler, "Route")
+        self._topics = SampledObjects[Topic, ManagedTopic](agent, sampler, "Topic")
+        self._queue_policies = SampledObjects[NodePolicy, ManagedQueuePolicy](agent, sampler, "QueuePolicy")
+        self._topic_policies = SampledObjects[NodePolicy, ManagedTopicPolicy](agent, sampler, "TopicPolicy")
         #: The most receivers that queues have had whose objects wait.
         self._highs: dict[Queue, int] = {}
         #: The links of each client.
@@ -123,27 +117,8 @@ class ObjectPublisher(BrokerObserver):
         }
         #: Numbers of the senders to exchanges that have some.
         self._producers: Counter[Exchange | DefaultExchange] = Counter()
-        self._register(sampler)
-
-    def _register(self, sampler: StatisticsSampler) -> None:
-        """Have objects updated, and those that wait made, when somebody looks at their class."""
         for cls, objects in self.deferred.items():
-            self._agent.fill(cls, objects.fill)
-        sampler.add("Memory", self._memories.sample)
-        sampler.add("Broker", self._brokers.sample)
-        sampler.add("Access", self._accesses.sample)
-        sampler.add("Acl", self._acls.sample)
-        sampler.add("Certificate", self._certificates.sample)
-        sampler.add("Exchange", self._exchanges.sample)
-        sampler.add("Queue", self._queues.sample)
-        sampler.add("Binding", self._bindings.sample)
-        sampler.add("Connection", self._connections.sample)
-        sampler.add("Session", self._sessions.sample)
-        sampler.add("Subscription", self._subscriptions.sample)
-        sampler.add("Incoming", self._incoming.sample)
-        sampler.add("Outgoing", self._outgoing.sample)
-        sampler.add("Link", self._peer_links.sample)
-        sampler.add("Route", self._routes.sample)
+            agent.fill(cls, objects.fill)
 
     def publish_existing(self, process: ProcessControl | None, setup: BrokerSetup) -> None:
         """Add objects for what exists from the start. Called once, before all other methods.
@@ -156,21 +131,21 @@ class ObjectPublisher(BrokerObserver):
         broker = ManagedBroker(system, registry, process, setup, self._administration)
         vhost = self._vhost = ManagedVhost(broker, sstr(setup.tag))
         self._tag = setup.tag
-        self._systems.add("", system)
-        self._memories.add("", ManagedMemory(BROKER))
-        self._brokers.add("", broker)
+        self._add_single("System", system)
+        self._add_single("Memory", ManagedMemory(BROKER))
+        self._add_single("Broker", broker)
         if setup.access is not None:
             # Imported here, so that a broker without access control does not load it.
             from qmf.broker.management.access_object import ManagedAccess
             from qmf.broker.management.acl_object import ManagedAcl
 
-            self._accesses.add("", ManagedAccess(setup.access))
-            self._acls.add("", ManagedAcl(broker, setup.access, setup.connection_limits))
+            self._add_single("Access", ManagedAccess(setup.access))
+            self._add_single("Acl", ManagedAcl(broker, setup.access, setup.connection_limits))
         if setup.certificate is not None:
             from qmf.broker.management.certificate_object import ManagedCertificate  # as above
 
-            self._certificates.add("", ManagedCertificate(self._agent, setup.certificate))
-        self._vhosts.add("", vhost)
+            self._add_single("Certificate", ManagedCertificate(self._agent, setup.certificate))
+        self._add_single("Vhost", vhost)
         # Object ids leave out the virtual host, as qpidd's do: it is always the same.
         for exchange in self._all_exchanges():
             self._exchanges.add(exchange, ManagedExchange(vhost, exchange), exchange.name)
@@ -185,15 +160,19 @@ class ObjectPublisher(BrokerObserver):
             self.on_topic_declared(topic)
         for policy in registry.topics.policies:
             self.on_policy_declared(policy)
-        for domain in self._federation.domains if self._federation is not None else ():
-            self.on_domain_declared(domain)
         if self._federation is not None:
+            for domain in self._federation.domains:
+                self.on_domain_declared(domain)
             for link in (*self._federation.links, *self._federation.route_links):
                 self.on_link_declared(link)
             for bridge in self._federation.bridges:
                 self.on_bridge_declared(bridge)
             for route in self._federation.routes:
                 self.on_route_declared(route)
+
+    def _add_single(self, name: str, obj: SampledObject) -> None:
+        """Add the only object of a class."""
+        SampledObjects[str, SampledObject](self._agent, self._sampler, name).add("", obj)
 
     def connection(self, client: ClientSession) -> ManagedConnection | None:
         """The object of a client's connection, if there is one."""

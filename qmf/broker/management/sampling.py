@@ -12,7 +12,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from qmf.agent import AccessRequest, Action, Agent, DuplicateObjectError, ManagedObject, SystemClock
 from qmf.errors import CallerError
@@ -37,9 +37,11 @@ Make = Callable[[], tuple[M, str | None] | None]
 
 
 class SampledObjects(Generic[K, M]):
-    """The managed objects of one class, by what they represent."""
+    """The managed objects of one class, by what they represent; updated by a sampler."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, sampler: StatisticsSampler, name: str) -> None:
+        """Make those of a class, which has none yet; `name`: of the class in the schema."""
+        sampler.classes[name.lower()] = self
         self._agent = agent
         self._objects: dict[K, M] = {}
         #: Those that wait to be made: since when, in ns since 1970, and what makes them; the oldest first.
@@ -133,26 +135,26 @@ class SampledObjects(Generic[K, M]):
 
 
 class StatisticsSampler:
-    """Updates statistics, class by class."""
+    """Updates statistics, class by class.
+
+    Attributes:
+        classes: by name in the schema, in lower case.
+    """
 
     def __init__(self) -> None:
-        self._classes: dict[str, Callable[[], None]] = {}
-
-    def add(self, name: str, sample: Callable[[], None]) -> None:
-        """Register a class by its name in the schema; `sample` updates its objects."""
-        self._classes[name.lower()] = sample
+        self.classes: dict[str, SampledObjects[Any, Any]] = {}
 
     def sample(self) -> None:
         """Update the objects of all classes."""
-        for sample in self._classes.values():
-            sample()
+        for objects in self.classes.values():
+            objects.sample()
 
     def on_request(self, request: AccessRequest) -> None:
         """A console asks the agent for something: update the class that it queries."""
         if request.class_key is not None and request.action in (Action.QUERY, Action.SUBSCRIBE):
-            sample = self._classes.get(request.class_key.name.lower())
-            if sample is not None:
-                sample()
+            objects = self.classes.get(request.class_key.name.lower())
+            if objects is not None:
+                objects.sample()
 
 
 class SamplingClock(SystemClock):

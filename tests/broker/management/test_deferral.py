@@ -17,7 +17,7 @@ from support.waiting import until
 from qmf.agent import Agent, ManagedObject
 from qmf.broker import Broker
 from qmf.broker.management.deferral import AT_ONCE, BEFORE_PUBLICATION, ObjectDeferral
-from qmf.broker.management.sampling import SampledObject, SampledObjects
+from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.bus import Binding
 from qmf.bus.base import ReceivedMessage
 from qmf.console.aio import Answers, Client
@@ -214,7 +214,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.agent = Agent(FakeBus(), vendor="example.org", product="rows")
-        self.objects: SampledObjects[int, Row] = SampledObjects(self.agent)
+        self.objects: SampledObjects[int, Row] = SampledObjects(self.agent, StatisticsSampler(), "Memory")
         self.heard = self.followed = False
         self.deferral = ObjectDeferral(
             {model.Memory._qmf_schema_.key: self.objects}, heard=lambda _: self.heard, followed=lambda: self.followed
