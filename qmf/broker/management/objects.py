@@ -147,7 +147,8 @@ class ObjectPublisher(BrokerObserver):
             self._add_single("Certificate", ManagedCertificate(self._agent, setup.certificate))
         self._add_single("Vhost", vhost)
         # Object ids leave out the virtual host, as qpidd's do: it is always the same.
-        for exchange in self._all_exchanges():
+        exchanges: list[Exchange | DefaultExchange] = [registry.default_exchange, *registry.exchanges]
+        for exchange in exchanges:
             self._exchanges.add(exchange, ManagedExchange(vhost, exchange), exchange.name)
         for queue in registry.queues:
             self._add_queue(queue, creator="")
@@ -305,9 +306,6 @@ class ObjectPublisher(BrokerObserver):
             exchange_object.producerCount.set(self._producers[exchange])
         if not self._producers[exchange]:
             del self._producers[exchange]
-
-    def _all_exchanges(self) -> list[Exchange | DefaultExchange]:
-        return [self._registry.default_exchange, *self._registry.exchanges]
 
     def _alternate(self, name: str) -> ManagedExchange | None:
         found = self._registry.exchange(name) if name else None

@@ -117,10 +117,6 @@ class Exchange(abc.ABC):
     def close(self) -> None:  # noqa: B027 - most types have nothing to close
         """The exchange is deleted, or the broker ends."""
 
-    def matching(self, message: Message) -> Sequence[Binding]:
-        """The same as `route`, which `DefaultExchange` has as well."""
-        return self.route(message)
-
     def route(self, message: Message) -> Sequence[Binding]:
         """The bindings that match the message; one for each queue."""
         found = self._matching(message)
@@ -258,13 +254,14 @@ class DefaultExchange:
     """The nameless exchange of AMQP 0-10: every queue is bound to it with its own name as key.
 
     Attributes:
-        name, kind, by_subject, prepares, counters: as of `Exchange`.
+        name, kind, by_subject, prepares, alternate, counters: as of `Exchange`.
     """
 
     name = ""
     kind = DirectExchange.kind
     by_subject = True
     prepares = False
+    alternate = None
 
     def __init__(self, bindings: Mapping[str, Binding]) -> None:
         """Make the exchange of a broker.
@@ -280,13 +277,9 @@ class DefaultExchange:
         """Number of queues: each is bound."""
         return len(self._bindings)
 
-    def route(self, message: Message) -> Binding | None:
-        """The binding of the queue whose name is the routing key, or None."""
-        return self._bindings.get(message.subject)
-
-    def matching(self, message: Message) -> Sequence[Binding]:
-        """The same binding, if there is one, in a sequence."""
-        found = self.route(message)
+    def route(self, message: Message) -> Sequence[Binding]:
+        """The binding of the queue whose name is the routing key, if there is one."""
+        found = self._bindings.get(message.subject)
         return () if found is None else (found,)
 
 

@@ -56,9 +56,6 @@ class Router:
             return ()
         if isinstance(node, Queue):
             return (node,)
-        if isinstance(node, DefaultExchange):
-            found = node.route(message)
-            return () if found is None else (found.queue,)
         return [binding.queue for binding in node.route(message)]
 
     def publish(self, node: Node | None, message: Message) -> RoutingResult:
@@ -104,7 +101,7 @@ class Router:
             return refused
         found: Sequence[Binding] = ()
         if node is not None and node.by_subject and not node.prepares:
-            found = node.matching(messages[0])
+            found = node.route(messages[0])
         if found:
             assert node is not None
             return self._publish_to_bindings(node.counters, found, messages)
@@ -156,14 +153,9 @@ class Router:
         counters, size = exchange.counters, len(message.data)
         counters.received += 1
         counters.received_bytes += size
-        found: Sequence[Binding]
-        if isinstance(exchange, DefaultExchange):
-            single = exchange.route(message)
-            found = () if single is None else (single,)
-        else:
-            if exchange.prepares:
-                message = exchange.prepare(message)
-            found = exchange.route(message)
+        if not isinstance(exchange, DefaultExchange) and exchange.prepares:
+            message = exchange.prepare(message)
+        found = exchange.route(message)
         copies = 0
         for binding in found:
             queue = binding.queue
@@ -183,9 +175,8 @@ class Router:
         counters.discarded_bytes += size
         if found:
             return _QUEUE_FULL
-        alternate = None if isinstance(exchange, DefaultExchange) else exchange.alternate
-        if alternate is not None:
-            return self._publish_to_alternate(alternate, message)
+        if exchange.alternate is not None:
+            return self._publish_to_alternate(exchange.alternate, message)
         return _DISCARDED
 
     def _publish_to_alternate(self, exchange: Exchange, message: Message) -> RoutingResult:

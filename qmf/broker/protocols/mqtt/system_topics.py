@@ -133,7 +133,7 @@ class SystemTopics:
             if self._published.get(topic) == value:
                 continue
             message = self._message(topic, value)
-            if exchange.matching(message):
+            if exchange.route(message):
                 self._published[topic] = value
                 self._source.publisher.publish(exchange, message)
 
