@@ -7,22 +7,43 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Hashable
+from typing import Protocol, cast
 
 from qmf.broker.client_info import ClientInfo
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import ClientSession
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.protocols.input import HeldInput, InputHold
 from qmf.broker.protocols.login import ClientLogin, LoginOwner, peer_address
 from qmf.broker.protocols.output import TurnOutput
 from qmf.broker.protocols.services import ConnectionServices
+from qmf.broker.refusal import Reason
 from qmf.bus.channels import server_channel
 
 log = logging.getLogger("qmf.broker")
 
 
+class AdmittedClient(Protocol):
+    """What a client does that was let in."""
+
+    def dispatch(self) -> None:
+        """There may be room: deliver what waits."""
+
+    def loses(self, node: Queue | Exchange) -> bool:
+        """A node was deleted: True if the client cannot go on without it."""
+
+    def missing_right(self) -> str:
+        """Why a right of the client has ended, since there are other rules; empty if it has all."""
+
+    def leave(self) -> None:
+        """The connection is gone, or about to be closed."""
+
+
 class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
-    """A connection that a client made; protocols add what is said on it."""
+    """A connection that a client made, and that has one session; protocols add what is said on it."""
+
+    _client: AdmittedClient | None = None
 
     def __init__(self, services: ConnectionServices) -> None:
         self._loop = asyncio.get_running_loop()
@@ -52,16 +73,14 @@ class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
         """The client has said who it is, truly or not."""
 
     @abc.abstractmethod
-    def _dispatch(self) -> None:
-        """Send what waits for room."""
-
-    @abc.abstractmethod
     def _dispatch_later(self) -> None:
-        """The same in a later turn of the loop."""
+        """Send what waits for room, in a later turn of the loop."""
 
-    @abc.abstractmethod
     def _leave(self) -> None:
         """The client has nothing here any more."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.leave()
 
     # ClientSession
 
@@ -77,6 +96,18 @@ class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
 
     def abort(self) -> None:
         self._output.abort()
+
+    def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002 - the only one
+        self.close(reason)
+
+    def on_node_deleted(self, node: Queue | Exchange) -> None:
+        if self._client is not None and self._client.loses(node):
+            self.close(f"{node.name!r} was deleted")
+
+    def on_policy_changed(self) -> None:
+        if self._client is not None and (reason := self._client.missing_right()):
+            self._registry.observer.on_link_revoked(self, "subscriptions", reason)
+            self.close(reason, Reason.UNAUTHORIZED)
 
     # asyncio.Protocol
 
@@ -121,6 +152,10 @@ class ClientConnection(asyncio.Protocol, ClientSession, LoginOwner):
             self._clients.end(self)
 
     # For the client
+
+    def _dispatch(self) -> None:
+        if self._client is not None:
+            self._client.dispatch()
 
     @property
     def has_room(self) -> bool:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.client_connection import AdmittedClient
 from qmf.broker.protocols.mqtt.codec.packets import (
     MessageAnswer,
     Packet,
@@ -43,7 +45,7 @@ _S, _T = SentMessageState, SentMessageTrigger
 _PUBACK = _T.PUBACK
 
 
-class MqttClient:
+class MqttClient(AdmittedClient):
     """A client that is connected, with its session; the `ReceivingClient` of its consumers.
 
     Attributes:
@@ -139,7 +141,6 @@ class MqttClient:
         self.dispatch()
 
     def leave(self) -> None:
-        """The connection is gone, or about to be closed."""
         if self._left:
             return
         self._left = True
@@ -158,8 +159,8 @@ class MqttClient:
         self.session.again.clear()
         self._sessions.close(self.session, machine.session_expiry, will)
 
-    def on_node_deleted(self) -> bool:
-        """A node of the client was deleted; True if its session has ended with it."""
+    def loses(self, node: Queue | Exchange) -> bool:  # noqa: ARG002
+        """See `AdmittedClient`; its session ends with what it cannot go on without."""
         session = self.session
         gone = self._consumers.has_lost_queue() or self._sessions.exchange is not self.exchange
         if gone:
@@ -167,7 +168,6 @@ class MqttClient:
         return gone
 
     def missing_right(self) -> str:
-        """Why a right of the client has ended, since there are other rules; empty if it has all."""
         return self._consumers.missing_right()
 
     def _give_back(self) -> None:
@@ -377,7 +377,6 @@ class MqttClient:
         self._turn_soon()
 
     def dispatch(self) -> None:
-        """There may be room: deliver what waits."""
         self._consumers.dispatch()
 
     def dispatch_later(self) -> None:

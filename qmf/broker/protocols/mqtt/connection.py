@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import Traffic
-from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.protocols.client_connection import ClientConnection
@@ -79,20 +77,6 @@ class MqttConnection(ClientConnection):
         else:
             code = ReasonCode.SERVER_SHUTTING_DOWN if self._shutting_down() else ReasonCode.ADMINISTRATIVE_ACTION
         self.end(code, reason)
-
-    def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002 - a connection has one
-        """See `ClientSession`: the connection ends with its session."""
-        self.end(ReasonCode.ADMINISTRATIVE_ACTION, reason)
-
-    def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """See `ClientSession`: the session has lost its messages, and ends."""
-        if self._client is not None and self._client.on_node_deleted():
-            self.end(ReasonCode.ADMINISTRATIVE_ACTION, f"{node.name!r} was deleted")
-
-    def on_policy_changed(self) -> None:
-        if self._client is not None and (reason := self._client.missing_right()):
-            self._registry.observer.on_link_revoked(self, "subscriptions", reason)
-            self.end(ReasonCode.NOT_AUTHORIZED, reason)
 
     # ConnectedClient
 
@@ -294,19 +278,13 @@ class MqttConnection(ClientConnection):
     def _leave(self) -> None:
         """The client has nothing here any more; its session may be gone on with."""
         self._sessions.counts.remove(self)
-        client, self._client = self._client, None
-        if client is not None:
-            client.leave()
+        super()._leave()
 
     # Writing
 
     def write(self, data: bytes) -> None:
         """Write bytes in this turn of the loop."""
         self._output.write(data)
-
-    def _dispatch(self) -> None:
-        if self._client is not None:
-            self._client.dispatch()
 
     def _dispatch_later(self) -> None:
         if self._client is not None:

@@ -20,6 +20,7 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
 from qmf.broker.operations.publishing import publish_message, read_and_resolve, reject
+from qmf.broker.protocols.client_connection import AdmittedClient
 from qmf.broker.protocols.stomp.destinations import (
     TOPIC,
     TOPIC_EXCHANGE,
@@ -66,7 +67,7 @@ class StompConnectionEnd(ClientSession, FrameSender, Protocol):
         """What the client has sent is stored."""
 
 
-class StompClient:
+class StompClient(AdmittedClient):
     """A client that is connected."""
 
     def __init__(
@@ -150,21 +151,17 @@ class StompClient:
         self._unstored.close()
 
     def dispatch(self) -> None:
-        """There may be room: deliver what waits."""
         for subscription in list(self._subscriptions.values()):
             if subscription.queue is not None and len(subscription.queue.contents):
                 subscription.queue.delivery.dispatch()
 
     def missing_right(self) -> str:
-        """Why a right of the client has ended, since there are other rules; empty if it has all."""
         return self._held.first_missing(self._principal)
 
-    def uses(self, node: Queue | Exchange) -> bool:
-        """Whether the client receives from a queue."""
+    def loses(self, node: Queue | Exchange) -> bool:
         return any(each.queue is node for each in self._subscriptions.values())
 
     def leave(self) -> None:
-        """The connection is gone, or about to be closed."""
         if self._left:
             return
         self._left = True

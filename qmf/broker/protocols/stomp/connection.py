@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from qmf._version import __version__
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observed_clients import Traffic
-from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.client_connection import ClientConnection
 from qmf.broker.protocols.input import InputHold
@@ -53,19 +51,6 @@ class StompConnection(ClientConnection):
 
     def close(self, reason: str, cause: Reason | None = None) -> None:  # noqa: ARG002 - there are no codes
         self.fail(reason)
-
-    def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002 - a connection has one
-        """See `ClientSession`: the connection ends with its session."""
-        self.fail(reason)
-
-    def on_node_deleted(self, node: Queue | Exchange) -> None:
-        if self._client is not None and self._client.uses(node):
-            self.fail(f"{node.name!r} was deleted")
-
-    def on_policy_changed(self) -> None:
-        if self._client is not None and (reason := self._client.missing_right()):
-            self._registry.observer.on_link_revoked(self, "subscriptions", reason)
-            self.fail(reason)
 
     # asyncio.Protocol
 
@@ -204,17 +189,7 @@ class StompConnection(ClientConnection):
     def _has_begun(self) -> bool:
         return self._connect is not None
 
-    def _leave(self) -> None:
-        """The client has nothing here any more."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.leave()
-
     # Writing
-
-    def _dispatch(self) -> None:
-        if self._client is not None:
-            self._client.dispatch()
 
     def _dispatch_later(self) -> None:
         self._loop.call_soon(self._dispatch)
