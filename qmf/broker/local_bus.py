@@ -24,7 +24,7 @@ from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import LOCAL, Principal
-from qmf.broker.operations.publishing import publish_message, read_and_resolve, reject, route_message
+from qmf.broker.operations.publishing import publish_message, read_and_resolve, reject
 from qmf.broker.protocols.amqp.conditions import CONDITIONS, UNAUTHORIZED
 from qmf.broker.refusal import Reason, Refusal
 from qmf.broker.room import wait_for_room
@@ -262,7 +262,11 @@ class LocalBus(Bus):
             raise DisconnectedError(self.url, "closed" if self._state is ConnectionState.CLOSED else "not opened yet")
 
     def _publish(self, data: bytes) -> LinkError | None:
-        return _error(route_message(self._publisher, data, None, relay=True))
+        try:
+            message, node = read_and_resolve(self._registry, data, None)
+        except DecodeError as error:
+            return _error(reject(self._registry, error))
+        return _error(publish_message(self._publisher, message, node))
 
     async def _publish_with_room(self, data: bytes) -> LinkError | None:
         """As `_publish`; an answer is published when its queues have room for it.
@@ -272,7 +276,7 @@ class LocalBus(Bus):
         """
         registry = self._registry
         try:
-            message, node = read_and_resolve(registry, data, None, relay=True)
+            message, node = read_and_resolve(registry, data, None)
         except DecodeError as error:
             return _error(reject(registry, error))
         if message.correlated:

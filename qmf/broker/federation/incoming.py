@@ -97,7 +97,6 @@ class PullingLink(RememberingIncomingLink):
             link,
             publisher,
             node,
-            relay=node is None,
             origin=origin,
             window=window_of(transport, window) if resumable else window,
             change=methodcaller("after_broker", trace.added) if trace.added else None,

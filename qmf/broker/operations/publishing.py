@@ -29,11 +29,12 @@ class WrongUserId(DecodeError):
 
 
 def read_and_resolve(
-    registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool, message_format: int = 0, user: str = ""
+    registry: NodeRegistry, data: bytes, target: Node | None, *, message_format: int = 0, user: str = ""
 ) -> tuple[Message, Node | None]:
-    """Read a message, and find its node; arguments as of `route_message` and `read_message`.
+    """Read a message, and find its node; arguments as of `read_message`.
 
     Args:
+        target: the node that it goes to; None for the one in its `to`.
         user: who has logged in; empty for a client that has not, which may name anybody.
 
     Raises:
@@ -45,7 +46,7 @@ def read_and_resolve(
         raise WrongUserId(f"the message names the user {message.user_id!r}, and the client is {user!r}")
     if registry.timestamps:
         message = message.with_annotation(INGRESS_TIME, time.time_ns())
-    if relay and message.to is not None:
+    if target is None and message.to is not None:
         target = registry.relay_target(message.to)
     if type(target) is HeadersExchange:  # `isinstance` takes several times as long for an abstract base
         _ = message.headers  # read now, so that malformed ones are rejected
@@ -62,21 +63,6 @@ def reject(registry: NodeRegistry, error: DecodeError | OperationRefused, count:
     if isinstance(error, WrongUserId):
         return Refusal(Reason.UNAUTHORIZED, str(error))
     return Refusal(Reason.INVALID if isinstance(error, InvalidAnnotation) else Reason.MALFORMED, str(error))
-
-
-def route_message(publisher: Publisher, data: bytes, target: Node | None, *, relay: bool) -> Refusal | None:
-    """Publish a message to its node.
-
-    Args:
-        data: the encoded message.
-        target: the node that it goes to.
-        relay: the node in its `to`, where it has one, takes precedence over `target`.
-    """
-    try:
-        message, target = read_and_resolve(publisher.registry, data, target, relay=relay)
-    except DecodeError as error:
-        return reject(publisher.registry, error)
-    return publish_message(publisher, message, target)
 
 
 def publish_message(publisher: Publisher, message: Message, target: Node | None) -> Refusal | None:

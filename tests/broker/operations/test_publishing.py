@@ -41,9 +41,9 @@ def test_another_user_is_refused(named: bytes | None, user: str, refused: bool) 
     registry = NodeRegistry(queues=["q"])
     if refused:
         with pytest.raises(WrongUserId, match="names the user b'ann', and the client is 'bob'"):
-            read_and_resolve(registry, encoded(named), None, relay=True, user=user)
+            read_and_resolve(registry, encoded(named), None, user=user)
     else:
-        message, node = read_and_resolve(registry, encoded(named), None, relay=True, user=user)
+        message, node = read_and_resolve(registry, encoded(named), None, user=user)
         assert (message.to, node) == ("q", registry.find("q"))
 
 

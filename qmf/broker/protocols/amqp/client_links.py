@@ -332,7 +332,7 @@ class ClientLinks:
             raise LinkRefused("amqp:invalid-field", f"the link to be resumed has node {resumable.granted.address!r}")
         try:  # the client may come from elsewhere now, and the policy may be another one
             if isinstance(resumable, ResumableIncomingLink):
-                publisher = self._requested.publisher(node, relay=resumable.granted.address is None)
+                publisher = self._requested.publisher(node)
             else:
                 self._operations.consume(self._principal, resumable.queue)
         except OperationRefused:

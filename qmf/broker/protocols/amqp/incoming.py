@@ -33,7 +33,7 @@ class IncomingLink:
 
     Attributes:
         link: the engine's.
-        node: where the messages go; None for the anonymous relay.
+        node: where the messages go; None for the anonymous relay: each goes to the node in its `to`.
         transfers: messages received.
     """
 
@@ -47,7 +47,6 @@ class IncomingLink:
         publisher: Publisher,
         node: Node | None,
         *,
-        relay: bool,
         origin: ClientInfo,
         window: int = CREDIT_WINDOW,
         change: Callable[[Message], Message] | None = None,
@@ -56,8 +55,6 @@ class IncomingLink:
 
         Args:
             publisher: of the client, for this link.
-            node: that all messages go to; None with `relay`.
-            relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
             window: messages that the client may have in flight.
             change: gives what is published in place of each message.
         """
@@ -67,7 +64,6 @@ class IncomingLink:
         self._publisher = publisher
         self._registry = publisher.registry
         self.node = node
-        self._relay = relay
         self._origin = origin
         #: The client does not wait for the outcomes of requests and answers.
         self._batchable = link.properties.get(BATCHABLE) is True and not link.settles_second
@@ -145,7 +141,6 @@ class IncomingLink:
                     registry,
                     data,
                     self.node,
-                    relay=self._relay,
                     message_format=message_format,
                     user=self._origin.proven_user,
                 )
@@ -289,7 +284,6 @@ class IncomingLink:
                 self._registry,
                 event.data,
                 self.node,
-                relay=self._relay,
                 message_format=event.message_format,
                 user=self._origin.proven_user,
             )

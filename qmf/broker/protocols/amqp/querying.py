@@ -28,7 +28,7 @@ class QueryingIncomingLink(IncomingLink):
         self, transport: AmqpTransport, link: Link, publisher: Publisher, exchange: XmlExchange, *, origin: ClientInfo
     ) -> None:
         """Args as of `IncomingLink`; `exchange` is its node."""
-        super().__init__(transport, link, publisher, exchange, relay=False, origin=origin, window=CREDIT_WINDOW)
+        super().__init__(transport, link, publisher, exchange, origin=origin, window=CREDIT_WINDOW)
         self._exchange = exchange
         #: Delivery tag, data and format of what is not published yet.
         self._waiting: deque[tuple[int | None, bytes, int]] = deque()

@@ -94,16 +94,16 @@ class RequestedLinks:
         """What identifies a link that can be resumed."""
         return LinkKey(self._client.info.user, link.is_sender, resumption.id)
 
-    def publisher(self, node: Node | None, *, relay: bool) -> Publisher:
-        """The right to send to a node, or to the anonymous relay.
+    def publisher(self, node: Node | None) -> Publisher:
+        """The right to send to a node; None for the anonymous relay.
 
         Raises:
             OperationRefused: the policy refuses it.
         """
-        if relay:
+        publisher = self._operations.publisher(self._principal, relay=node is None)
+        if node is None:
             self._operations.ask_relay(self._principal)
-        publisher = self._operations.publisher(self._principal, relay=relay)
-        if node is not None:
+        else:
             publisher.grant(node)
         return publisher
 
@@ -223,8 +223,7 @@ class RequestedLinks:
             node, granted = self._nodes.create_temporary(link, target)
         elif target.address is not None:
             node, granted = self._nodes.find(link, target)
-        relay, origin = granted.address is None, self._client.info
-        publisher = self.publisher(node, relay=relay)
+        publisher, origin = self.publisher(node), self._client.info
         if node is not None and not target.dynamic:
             self._nodes.take_exclusive(link, target, node)
         make_bindings(self._operations, self._principal, link, node, node)
@@ -239,7 +238,6 @@ class RequestedLinks:
                 link,
                 publisher,
                 node,
-                relay=relay,
                 origin=origin,
                 key=key,
                 granted=granted,
@@ -250,5 +248,5 @@ class RequestedLinks:
         elif isinstance(node, Exchange) and node.kind == "xml":
             incoming = querying_link(self._transport, link, publisher, node, origin)
         else:
-            incoming = IncomingLink(self._transport, link, publisher, node, relay=relay, origin=origin)
+            incoming = IncomingLink(self._transport, link, publisher, node, origin=origin)
         return OpenedLink(incoming, granted, unsettled)

@@ -63,7 +63,6 @@ class ResumableIncomingLink(RememberingIncomingLink):
         publisher: Publisher,
         node: Node | None,
         *,
-        relay: bool,
         origin: ClientInfo,
         key: LinkKey,
         granted: Terminus,
@@ -76,7 +75,7 @@ class ResumableIncomingLink(RememberingIncomingLink):
         self._memories = memories
         self.memory = cast(AmqpMemory, memories.find(self._memory_name)) if self.lasting else LinkMemory()
         window = window_of(transport, CREDIT_WINDOW)
-        super().__init__(transport, link, publisher, node, relay=relay, origin=origin, window=window)
+        super().__init__(transport, link, publisher, node, origin=origin, window=window)
         self._singly = link.joined = True
 
     def reconcile(self, listed: Unsettled) -> Unsettled:

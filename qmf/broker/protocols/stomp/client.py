@@ -229,7 +229,7 @@ class StompClient(AdmittedClient):
         data = encode_stored(frame, key, None if reply_to is None else self._reply_address(reply_to))
         info = self._connection.info
         try:
-            message, _ = read_and_resolve(self._registry, data, node, relay=False, user=info.proven_user)
+            message, _ = read_and_resolve(self._registry, data, node, user=info.proven_user)
         except DecodeError as error:
             raise CommandFailed(reject(self._registry, error).description) from error
         message.origin = info
