@@ -371,32 +371,20 @@ def _ttl_in_header(header: bytes) -> int:
 def _header_with_ttl(header: bytes, ttl: int) -> bytes:
     """A header with another time to live, in milliseconds."""
     durable, priority, _, first, count = _header_fields(header)
-    fields = [
-        durable,
-        None if priority is None else UInt8(_int(priority)),
-        UInt32(ttl),
-        first,
-        None if count is None else UInt32(_int(count)),
-    ]
-    return amqp10.encode(Described(UInt64(0x70), fields))
+    return _encode_header(durable, priority, ttl, first, count)
 
 
 @functools.lru_cache(maxsize=_HEADS)
 def _header_with_count(header: bytes, count: int) -> bytes:
     """A header with another number of failed deliveries; that of a message without header is empty."""
-    durable, priority, ttl = _header_fields(header)[:3]
-    return amqp10.encode(
-        Described(
-            UInt64(0x70),
-            [
-                durable,
-                None if priority is None else UInt8(_int(priority)),
-                None if ttl is None else UInt32(_int(ttl)),
-                False,
-                UInt32(count),
-            ],
-        )
-    )
+    durable, priority, ttl, *_ = _header_fields(header)
+    return _encode_header(durable, priority, ttl, False, count)
+
+
+def _encode_header(durable: object, priority: object, ttl: object, first: object, count: object) -> bytes:
+    numbers = [None if value is None else UInt32(_int(value)) for value in (ttl, count)]
+    level = None if priority is None else UInt8(_int(priority))
+    return amqp10.encode(Described(UInt64(0x70), [durable, level, numbers[0], first, numbers[1]]))
 
 
 def _end_of_list(data: bytes, pos: int) -> int:

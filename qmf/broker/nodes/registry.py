@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
 
 import attrs
 
 from qmf._extras import install_hint
-from qmf.broker.nodes.alerts import Alerts, Crossing, thresholds
+from qmf.broker.nodes.alerts import Alerts, thresholds
 from qmf.broker.nodes.bindings import Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
 from qmf.broker.nodes.delays import CallLater
@@ -275,7 +274,9 @@ class NodeRegistry(Router):
         self._lifetimes.watch(queue)
         if up := thresholds(settings):
             contents = queue.contents
-            contents.observers.add(Alerts(up, settings.alert_down, contents.depth, partial(self._on_crossed, queue)))
+            contents.observers.add(
+                Alerts(up, settings.alert_down, contents.depth, lambda it: self.observer.on_threshold(queue, it))
+            )
         self.observer.on_queue_declared(queue, client)
         return queue
 
@@ -429,9 +430,6 @@ class NodeRegistry(Router):
         self._exchanges[name] = exchange
         self.observer.on_exchange_declared(exchange, client)
         return exchange
-
-    def _on_crossed(self, queue: Queue, crossing: Crossing) -> None:
-        self.observer.on_threshold(queue, crossing)
 
     def _check_name(self, name: str, kind: type[Queue | Exchange], client: BrokerClient | None) -> None:
         known: Mapping[str, Queue | Exchange] = self._queues if kind is Queue else self._exchanges
