@@ -59,11 +59,7 @@ def sender_of_message() -> ClientInfo | None:
 
 
 class LocalSubscription(Subscription):
-    """A binding on a local bus; the `Consumer` of its queue.
-
-    Attributes:
-        queue: where its messages wait.
-    """
+    """A binding on a local bus; the `Consumer` of its queue."""
 
     presettled = False  #: see `Consumer`
 

@@ -57,7 +57,6 @@ class BrokerTls:
     """TLS of a broker that runs.
 
     Attributes:
-        options: see there.
         context: with which clients are accepted.
         certificate: of the broker, as DER.
     """

@@ -20,11 +20,7 @@ class DeadLettersMissing(Exception):
 
 
 class AddressedMessages:
-    """Gives messages the address by which they are published here, or that of the queue for dead letters.
-
-    Attributes:
-        publisher: of these messages.
-    """
+    """Gives messages the address by which they are published here, or that of the queue for dead letters."""
 
     def __init__(self, operations: Operations, principal: Principal, dead_letters: str) -> None:
         """Make what readdresses messages, and the queue for dead letters where that is missing.

@@ -20,11 +20,7 @@ from qmf.bus.client.network_connection import NetworkConnection
 
 
 class RouteLink(PeerConnector):
-    """A link for routes; a `PeerLink` for observers.
-
-    Attributes:
-        definition: what was asked for.
-    """
+    """A link for routes; a `PeerLink` for observers."""
 
     def __init__(self, definition: RouteLinkDefinition, services: LinkServices) -> None:
         super().__init__(
@@ -81,12 +77,7 @@ class BindingWatcher(BrokerObserver):
 
 
 class BridgeLink(BrokerLink):
-    """What routes of both directions have in common; a `PeerBridge` for observers.
-
-    Attributes:
-        bridge: what was asked for.
-        link: that it belongs to.
-    """
+    """What routes of both directions have in common; a `PeerBridge` for observers."""
 
     def __init__(self, bridge: BridgeDefinition, link: RouteLink, services: LinkServices) -> None:
         super().__init__(bridge.transfer, link.domain, services, f"route {bridge.name} of link {link.name}")

@@ -23,10 +23,6 @@ class BrokerFederation:
     """The domains and links of a broker; the `Federation` of its operations.
 
     All methods belong to the thread of the broker's loop.
-
-    Attributes:
-        services: what all links of the broker share.
-        domains, route_links, bridges: see `Federation`.
     """
 
     def __init__(self, operations: Operations, container: str, backoff: Backoff | None = None) -> None:

@@ -82,7 +82,6 @@ class PullingLink(RememberingIncomingLink):
         """Make an end for a link that is granted.
 
         Args:
-            transport, link, publisher, node, origin, window: see `IncomingLink`.
             on_refused: called when a message could not be published, and is returned.
             trace: decides which messages are published.
             unforwarded: counts the others.

@@ -44,7 +44,6 @@ class PushingLink(SendingEnd):
         """Make an end.
 
         Args:
-            terms, queue, selector: see `SendingEnd`.
             unforwarded: counts what is not sent.
         """
         super().__init__(terms, queue, selector)

@@ -62,10 +62,8 @@ class PeerConnector(abc.ABC):
     It is a `PeerLink` for observers, in part a `PeerRoute`, and the `ConnectionOwner` of its connection.
 
     Attributes:
-        kind, name, durable, fields: see `PeerLink`.
         domain: the other broker.
         status: how it is.
-        session: see `PeerLink`.
     """
 
     def __init__(

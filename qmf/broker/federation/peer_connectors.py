@@ -26,7 +26,6 @@ class PeerConnectors(Forwarders[C]):
 
         Args:
             is_taken: says whether one of any type has a name.
-            called, label: see `Forwarders`.
         """
         super().__init__(services.operations.registry, called, label)
         self._services = services

@@ -42,7 +42,6 @@ class BrokerLink(PeerConnector, LinkOwner):
     Attributes:
         definition: what was asked for.
         unforwarded: messages that it did not forward.
-        count_in_doubt: see `PeerRoute`.
         nodes: of this broker, that it needs; known after `check`.
         lag: how far it is behind.
     """

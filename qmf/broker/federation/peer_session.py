@@ -14,12 +14,7 @@ from qmf.bus.client.network_connection import NetworkConnection
 
 
 class PeerSession:
-    """A `ClientSession` of one network connection.
-
-    Attributes:
-        info: what is known of the other broker.
-        ended: see `ClientSession`.
-    """
+    """A `ClientSession` of one network connection."""
 
     def __init__(
         self, network: NetworkConnection, domain: str, user: str, drop: Callable[[str], None], bridge: str = ""

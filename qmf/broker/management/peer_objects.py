@@ -33,11 +33,7 @@ class ManagedDomain(model.Domain, SampledObject):
 
 
 class ManagedLink(model.Link, SampledObject):
-    """A link to another broker, whether or not it is up.
-
-    Attributes:
-        bridges: the routes on it.
-    """
+    """A link to another broker, whether or not it is up."""
 
     def __init__(
         self,

@@ -148,7 +148,6 @@ class Contents:
         """A message is acquired as it comes, without a place in the order; nobody observes.
 
         Args:
-            message, size: as of `add`.
             acquirer: who has it; None if the message leaves the queue at once.
         """
         self.position += 1

@@ -27,7 +27,6 @@ class Entry:
         message: the message. A last value queue replaces it in place.
         size: bytes of the message when it was enqueued, and of the annotations that it was given since.
         position: number of the entry in its queue; later ones have higher numbers.
-        state: see there.
         linked: it lies in the deque of a `FifoOrder`, available or not.
         acquirer: the consumer that has acquired it; None for an entry that was taken by the broker itself.
         record: identifies the entry in the journal of a durable queue; None where it is not recorded.

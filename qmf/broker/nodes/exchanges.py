@@ -251,11 +251,7 @@ class HeadersExchange(Exchange):
 
 
 class DefaultExchange:
-    """The nameless exchange of AMQP 0-10: every queue is bound to it with its own name as key.
-
-    Attributes:
-        name, kind, by_subject, prepares, alternate, counters: as of `Exchange`.
-    """
+    """The nameless exchange of AMQP 0-10: every queue is bound to it with its own name as key."""
 
     name = ""
     kind = DirectExchange.kind

@@ -82,7 +82,6 @@ class NodeRegistry(Router):
 
     Attributes:
         default_exchange: the nameless exchange.
-        counters, flows, refusal: see `Router`.
         deleted_queues: totals of the queues that were deleted.
         clock: returns seconds; for times to live.
         observer: notified of what is created and deleted; may be replaced.

@@ -58,10 +58,6 @@ class RelayAddress(Exchange):
     """An address in another domain: what is sent to it is put into the transmission queue, with the address.
 
     Its name is that of the domain, with ``@`` before it: rules about publishing are for that.
-
-    Attributes:
-        address: as senders have it.
-        route: of the domain.
     """
 
     kind = "relay"

@@ -106,9 +106,6 @@ def read_value(data: bytes, section: int, name: str) -> object:
 def remove_value(data: bytes, section: int, name: str) -> bytes:
     """A message without a value of a map; without the section, if there is no other value in it.
 
-    Args:
-        data, section, name: as of `read_value`.
-
     Raises:
         DecodeError: the message is malformed.
     """

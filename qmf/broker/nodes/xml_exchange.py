@@ -66,7 +66,6 @@ class XmlExchange(KeyedExchange):
         """Make an exchange without bindings.
 
         Args:
-            name, settings: as of `Exchange`.
             limit: seconds of processor time for a query.
             clock: returns seconds.
 

@@ -15,11 +15,7 @@ from qmf.broker.nodes.router import Node
 
 @attrs.frozen
 class ConsumeGrant:
-    """The right to take messages from a queue.
-
-    Attributes:
-        queue: which.
-    """
+    """The right to take messages from a queue."""
 
     queue: Queue
 
@@ -30,11 +26,7 @@ class ConsumeGrant:
 
 @attrs.frozen
 class BrowseGrant:
-    """The right to read the messages of a queue.
-
-    Attributes:
-        queue: which.
-    """
+    """The right to read the messages of a queue."""
 
     queue: Queue
 

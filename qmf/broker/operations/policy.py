@@ -114,13 +114,7 @@ class AllowAll:
 
 
 class OperationRefused(Exception):
-    """The policy refuses an operation; nothing has changed.
-
-    Attributes:
-        principal: who wanted to do it.
-        operation: what.
-        reason: of the policy.
-    """
+    """The policy refuses an operation; nothing has changed."""
 
     def __init__(self, principal: Principal, operation: Operation, reason: str) -> None:
         self.principal = principal

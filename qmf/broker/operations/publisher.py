@@ -43,11 +43,7 @@ class PublishingOperations(Protocol):
 
 
 class Publisher:
-    """Publishes what one link, or one bus inside the process, sends.
-
-    Attributes:
-        registry: of the broker.
-    """
+    """Publishes what one link, or one bus inside the process, sends."""
 
     def __init__(self, operations: PublishingOperations, principal: Principal, *, relay: bool = False) -> None:
         """Make a publisher, which has asked for no right yet.

@@ -17,11 +17,7 @@ from qmf.broker.transactions.transaction import TakenEntry, Transaction, Transac
 
 
 class DeadLetters:
-    """Moves messages to the queue for dead letters.
-
-    Attributes:
-        count: of those that were moved.
-    """
+    """Moves messages to the queue for dead letters."""
 
     def __init__(
         self, operations: Operations, principal: Principal, name: str, on_moved: Callable[[str, str], None]

@@ -31,7 +31,6 @@ class Relay:
 
     Attributes:
         definition: what was asked for.
-        name, durable, fields, domain_name, dead_letters, queue, counters: see `MessageRelay`.
         route: where messages to the domain wait.
         paused: nothing is forwarded, until it is resumed or the broker starts again.
         forwarded: messages that the other broker has accepted.

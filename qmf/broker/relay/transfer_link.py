@@ -50,7 +50,6 @@ class TransferEnd(SendingEnd):
         """Make an end.
 
         Args:
-            terms, queue: see `SendingEnd`.
             full_address: send to ``name@domain``, and not to ``name``.
             on_unsent: called with entries that cannot be sent, and the reasons; they stay acquired.
             on_forwarded: called with the number of messages that the other broker has accepted.

@@ -18,11 +18,7 @@ MAX_TRANSACTION_BYTES = 100 * 1024 * 1024
 
 
 class TransactionFailed(Exception):
-    """Something in a transaction cannot be done.
-
-    Attributes:
-        refusal: what the client learns.
-    """
+    """Something in a transaction cannot be done."""
 
     def __init__(self, refusal: Refusal) -> None:
         self.refusal = refusal

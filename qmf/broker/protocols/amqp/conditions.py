@@ -27,11 +27,7 @@ def outcome_of(refusal: Refusal | None) -> tuple[Outcome, str, str]:
 
 
 class LinkRefused(Exception):
-    """A link cannot be granted.
-
-    Attributes:
-        condition, description: error for the client.
-    """
+    """A link cannot be granted."""
 
     def __init__(self, condition: str, description: str) -> None:
         self.condition = condition

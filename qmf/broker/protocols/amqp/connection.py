@@ -48,12 +48,7 @@ AMQP = "AMQP 1.0"
 
 
 class ServerConnection:
-    """A connection that a client made; a `ClientSession` for the broker, the `TransportOwner`, and a `UserConnection`.
-
-    Attributes:
-        ended: done when the connection is gone.
-        transport: carries the connection.
-    """
+    """A connection that a client made; a `ClientSession`, the `TransportOwner`, and a `UserConnection`."""
 
     def __init__(
         self,

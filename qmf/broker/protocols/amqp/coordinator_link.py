@@ -28,7 +28,6 @@ class CoordinatorLink:
 
     Attributes:
         transfers: requests received.
-        transactions: see `ClientLink`.
     """
 
     source, target = "", COORDINATOR  #: see `ClientLink`

@@ -173,11 +173,7 @@ class IncomingLink:
         deliveries: Iterable[tuple[int | None, bytes]],
         message_format: int = 0,  # noqa: ARG002
     ) -> Iterable[tuple[int | None, bytes]]:
-        """Those of some deliveries that are published; whoever leaves others out gives them an outcome.
-
-        Args:
-            deliveries, message_format: see `on_deliveries`.
-        """
+        """Those of some deliveries that are published; whoever leaves others out gives them an outcome."""
         return deliveries
 
     def _publish_all(self, messages: Sequence[Message], tags: Sequence[int | None], node: Node | None) -> None:

@@ -32,10 +32,8 @@ class OutgoingLink:
 
     Attributes:
         queue: where the messages come from.
-        selector: see `Consumer`.
         link: the engine's.
         transfers: messages sent, repeated ones included.
-        presettled: see `ClientLink`.
         ends_subscription: the queue is a subscription that the client has asked for: closing the link ends it.
     """
 
@@ -255,13 +253,7 @@ class OutgoingLink:
 
 @attrs.frozen(eq=False)
 class LinkAcquisition:
-    """The `Acquisition` of a message on a link.
-
-    Attributes:
-        link: which.
-        entry: that was delivered on it.
-        event: the outcome.
-    """
+    """The `Acquisition` of a message on a link."""
 
     link: OutgoingLink
     entry: Entry

@@ -50,7 +50,6 @@ class ResumableIncomingLink(RememberingIncomingLink):
     """A link of a client that can be resumed.
 
     Attributes:
-        key: see there.
         granted: the target, as the client gets it; its time-out is that of the suspended link.
         attempt: number of the client's last attach.
         lasting: what was accepted is remembered over a restart, and when the link was suspended for too long.
@@ -109,11 +108,7 @@ class ResumableIncomingLink(RememberingIncomingLink):
 
 
 class ResumableOutgoingLink(TaggedOutgoingLink):
-    """A link of a client that can be resumed.
-
-    Attributes:
-        key, granted, attempt: see `ResumableIncomingLink`.
-    """
+    """A link of a client that can be resumed."""
 
     def __init__(
         self,

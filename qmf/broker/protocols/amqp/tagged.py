@@ -48,7 +48,6 @@ class TaggedOutgoingLink(OutgoingLink):
         """Make the link.
 
         Args:
-            transport, link, queue, selector: see `OutgoingLink`.
             lasting: tags are the same after a restart.
         """
         super().__init__(transport, link, queue, selector)

@@ -46,12 +46,7 @@ _PUBACK = _T.PUBACK
 
 
 class MqttClient(AdmittedClient):
-    """A client that is connected, with its session; the `ReceivingClient` of its consumers.
-
-    Attributes:
-        machine: of the connection.
-        connection, session, exchange, clock: see `ReceivingClient`.
-    """
+    """A client that is connected, with its session; the `ReceivingClient` of its consumers."""
 
     def __init__(
         self, connection: ConnectedClient, clients: ClientSessions, sessions: MqttSessions, options: MqttOptions

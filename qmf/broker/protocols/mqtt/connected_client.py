@@ -10,11 +10,7 @@ from qmf.broker.protocols.mqtt.machine import ConnectionMachine
 
 
 class WillRefused(Exception):
-    """The will of a client is refused.
-
-    Attributes:
-        code: for the client.
-    """
+    """The will of a client is refused."""
 
     def __init__(self, code: ReasonCode, reason: str) -> None:
         self.code = code

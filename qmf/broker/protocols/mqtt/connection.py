@@ -33,11 +33,7 @@ log = logging.getLogger("qmf.broker")
 
 
 class MqttConnection(ClientConnection):
-    """A connection that a client of MQTT made; a `ConnectedClient`, and a `CountedClient`.
-
-    Attributes:
-        machine: without I/O, the connection itself.
-    """
+    """A connection that a client of MQTT made; a `ConnectedClient`, and a `CountedClient`."""
 
     def __init__(
         self,

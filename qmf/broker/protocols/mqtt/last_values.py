@@ -20,9 +20,6 @@ class SubjectQueue(EntryObserver):
     def __init__(self, name: str, operations: Operations, reserved: str = "") -> None:
         """Find the queue, or create it.
 
-        Args:
-            reserved: see `Queue`.
-
         Raises:
             NodeDeclarationError: it cannot be created.
         """

@@ -72,7 +72,6 @@ class ConnectionMachine:
     """The broker's side of a connection.
 
     Attributes:
-        state: see there.
         version: of the client; at first the newest one.
         connect: what the client has begun with; None before.
         will: what is published at the end; None for nothing.

@@ -47,7 +47,6 @@ class PublishingEnd:
 
     Attributes:
         transfers: publications received so far.
-        exchange, source, target: see `ClientLink`.
     """
 
     name = "publications"  #: see `ClientLink`

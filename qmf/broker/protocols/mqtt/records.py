@@ -32,12 +32,7 @@ _WILL = "will"
 
 @attrs.frozen
 class StoredWill:
-    """The will of a client that was connected, or whose will waited for its delay.
-
-    Attributes:
-        will: it.
-        principal: its client.
-    """
+    """The will of a client that was connected, or whose will waited for its delay."""
 
     will: Will
     principal: Principal

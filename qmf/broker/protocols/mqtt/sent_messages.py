@@ -63,7 +63,6 @@ class SentMessage(Generic[T]):
 
     Attributes:
         item: the message; None once it is released.
-        state: see there.
     """
 
     __slots__ = ("item", "state")

@@ -79,7 +79,6 @@ class MqttSession:
     """The session of one client; a `LastingSession` for observers.
 
     Attributes:
-        client_id, user, protocol, durable, client: see `LastingSession`.
         expiry: seconds for which it is kept when its connection is lost.
         subscriptions: of the client.
         queue: of those that are not shared; None before there is one.

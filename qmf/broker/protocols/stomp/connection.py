@@ -27,11 +27,7 @@ _MAX_HEARTBEAT = 24 * 3600 * 1000
 
 
 class StompConnection(ClientConnection):
-    """A connection that a client of STOMP made; a `StompConnectionEnd`, and so a `FrameSender`.
-
-    Attributes:
-        version: that both ends have agreed on.
-    """
+    """A connection that a client of STOMP made; a `StompConnectionEnd`, and so a `FrameSender`."""
 
     def __init__(self, services: ConnectionServices, options: StompOptions) -> None:
         super().__init__(services)

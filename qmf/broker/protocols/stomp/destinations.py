@@ -31,7 +31,6 @@ class StompDestination:
     """What a destination names.
 
     Attributes:
-        kind: see there.
         name: of the queue or exchange.
         key: of messages, or of a binding; empty where there is none.
     """

@@ -32,13 +32,7 @@ class FrameError(Exception):
 
 @attrs.frozen
 class Frame:
-    """A frame.
-
-    Attributes:
-        command: of it.
-        headers: by name; of repeated ones, the first.
-        body: of it.
-    """
+    """A frame. Of headers that are repeated it has the first."""
 
     command: str
     headers: Mapping[str, str]

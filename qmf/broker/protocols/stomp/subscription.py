@@ -43,7 +43,6 @@ class StompSubscriptionTerms:
         id: that the client has chosen.
         destination: as the client has it.
         prefix: of the destination of messages, before their key; empty where it is the same for all.
-        mode: see there.
         prefetch: messages that may be sent and not acknowledged.
         selector: the messages that it takes; None for all.
         with_type: see `read_stored`.
@@ -62,7 +61,6 @@ class StompSubscription:
     """A subscription: a `Consumer` of its queue, and a `ClientLink` for observers.
 
     Attributes:
-        terms: see there.
         presettled: messages leave the queue as they are sent.
         transfers: messages sent so far.
         selector, queue, name, source, target: see `Consumer` and `ClientLink`.

@@ -9,11 +9,7 @@ _MAX_VARIABLE = 4
 
 
 class PacketFields:
-    """Takes fields from the bytes of a packet, in their order.
-
-    Attributes:
-        position: of the next field.
-    """
+    """Takes fields from the bytes of a packet, in their order."""
 
     __slots__ = ("_data", "_end", "position")
 

@@ -1,4 +1,7 @@
-"""The packets of MQTT as values, the same for both versions: what 3.1.1 does not have is empty there."""
+"""The packets of MQTT as values, the same for both versions: what 3.1.1 does not have is empty there.
+
+The packet id of an answer is that of what it answers. Codes are a `ReasonCode`, and success in 3.1.1.
+"""
 
 from __future__ import annotations
 
@@ -95,14 +98,7 @@ class Publish:
 
 @attrs.define
 class MessageAnswer:
-    """PUBACK, PUBREC, PUBREL or PUBCOMP. It is never changed; not frozen, as `Publish`.
-
-    Attributes:
-        type: which.
-        packet_id: of the message.
-        code: a `ReasonCode`; always success in 3.1.1.
-        properties: of MQTT 5.
-    """
+    """PUBACK, PUBREC, PUBREL or PUBCOMP. It is never changed; not frozen, as `Publish`."""
 
     type: PacketType
     packet_id: int
@@ -131,13 +127,7 @@ class SubscriptionRequest:
 
 @attrs.frozen
 class Subscribe:
-    """SUBSCRIBE.
-
-    Attributes:
-        packet_id: of the packet.
-        subscriptions: at least one.
-        properties: among them the subscription identifier.
-    """
+    """SUBSCRIBE, with at least one subscription; the identifier of these is among the properties."""
 
     type: ClassVar = PacketType.SUBSCRIBE
 
@@ -148,13 +138,7 @@ class Subscribe:
 
 @attrs.frozen
 class SubAck:
-    """SUBACK.
-
-    Attributes:
-        packet_id: of the request.
-        codes: for each subscription.
-        properties: of MQTT 5.
-    """
+    """SUBACK, with a code for each subscription."""
 
     type: ClassVar = PacketType.SUBACK
 
@@ -165,13 +149,7 @@ class SubAck:
 
 @attrs.frozen
 class Unsubscribe:
-    """UNSUBSCRIBE.
-
-    Attributes:
-        packet_id: of the packet.
-        topic_filters: at least one.
-        properties: of MQTT 5.
-    """
+    """UNSUBSCRIBE, with at least one filter."""
 
     type: ClassVar = PacketType.UNSUBSCRIBE
 
@@ -182,13 +160,7 @@ class Unsubscribe:
 
 @attrs.frozen
 class UnsubAck:
-    """UNSUBACK.
-
-    Attributes:
-        packet_id: of the request.
-        codes: for each filter; empty in 3.1.1.
-        properties: of MQTT 5.
-    """
+    """UNSUBACK, with a code for each filter; with none in 3.1.1."""
 
     type: ClassVar = PacketType.UNSUBACK
 
@@ -199,23 +171,14 @@ class UnsubAck:
 
 @attrs.frozen
 class Ping:
-    """PINGREQ or PINGRESP.
-
-    Attributes:
-        type: which.
-    """
+    """PINGREQ or PINGRESP."""
 
     type: PacketType = PacketType.PINGREQ
 
 
 @attrs.frozen
 class Disconnect:
-    """DISCONNECT.
-
-    Attributes:
-        code: a `ReasonCode`; always success in 3.1.1.
-        properties: of MQTT 5.
-    """
+    """DISCONNECT."""
 
     type: ClassVar = PacketType.DISCONNECT
 
@@ -225,12 +188,7 @@ class Disconnect:
 
 @attrs.frozen
 class Auth:
-    """AUTH, of MQTT 5 alone.
-
-    Attributes:
-        code: success, `CONTINUE_AUTHENTICATION` or `RE_AUTHENTICATE`.
-        properties: the method and its data.
-    """
+    """AUTH, of MQTT 5 alone; the method and its data are among the properties."""
 
     type: ClassVar = PacketType.AUTH
 

@@ -62,11 +62,7 @@ class AcknowledgementRun:
 
 
 class Runs:
-    """The functions of the compiled module; they are described there.
-
-    Attributes:
-        read_publications, read_acknowledgements, write_publications, write_acknowledgements: see there.
-    """
+    """The functions of the compiled module; they are described there."""
 
     def __init__(self, module: Any) -> None:
         self.read_publications: Callable[
