@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from qmf.broker.store.database import APPLICATION_ID, VERSION, as_store_error, open_database, transaction
+from qmf.broker.store.database import APPLICATION_ID, VERSION, open_database, store_errors, transaction
 from qmf.broker.store.errors import StoreDamaged, StoreError, StoreVersionError
 from qmf.broker.store.folder import DATABASE, DataFolder
 from qmf.broker.store.page_file import PageFile
@@ -79,14 +79,13 @@ def salvage_store(path: Path, into: Path) -> StoreReport:
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise StoreError(into, "is not an empty folder")
-    with _reading(path) as pages, DataFolder(into) as folder:
-        target = open_database(folder.database)
-        try:
-            return _read(pages, path / DATABASE, [], target)
-        except sqlite3.Error as error:
-            raise as_store_error(folder.database, error) from error
-        finally:
-            target.close()
+    with (
+        _reading(path) as pages,
+        DataFolder(into) as folder,
+        store_errors(folder.database),
+        contextlib.closing(open_database(folder.database)) as target,
+    ):
+        return _read(pages, path / DATABASE, [], target)
 
 
 @contextlib.contextmanager

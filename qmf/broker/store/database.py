@@ -66,20 +66,17 @@ def open_database(path: Path) -> sqlite3.Connection:
         StoreDamaged: it is not a store, is empty, or is missing beside its log.
         StoreError: it cannot be read or written.
     """
-    try:
-        _make_missing(path)
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    except sqlite3.Error as error:
-        raise as_store_error(path, error) from error
-    except OSError as error:
-        raise StoreError(path, f"cannot be made: {error.strerror}") from error
-    try:
-        _prepare(connection, path)
-    except BaseException as error:
-        connection.close()
-        if isinstance(error, sqlite3.Error):
-            raise as_store_error(path, error) from error
-        raise
+    with store_errors(path):
+        try:
+            _make_missing(path)
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        except OSError as error:
+            raise StoreError(path, f"cannot be made: {error.strerror}") from error
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
     return connection
 
 
@@ -139,6 +136,15 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         with contextlib.suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
+
+
+@contextlib.contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Errors of SQLite within the block are raised as those of the store."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise as_store_error(path, error) from error
 
 
 def as_store_error(path: Path, error: sqlite3.Error) -> StoreError:

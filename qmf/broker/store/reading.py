@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from qmf.broker.store.database import as_store_error, transaction
+from qmf.broker.store.database import store_errors, transaction
 from qmf.broker.store.encoding import decode_fields, decode_numbers
 from qmf.broker.store.errors import StoreDamaged
 from qmf.broker.store.unit import Definition, DefinitionKind, StoredMessage
@@ -28,13 +28,9 @@ def read_definitions(connection: sqlite3.Connection, path: Path) -> list[Definit
         StoreDamaged: one cannot be read; names it.
         StoreError: SQLite cannot read the file.
     """
-    found = []
-    try:
-        for id, kind, name, fields in connection.execute("SELECT id, kind, name, fields FROM definition ORDER BY id"):
-            found.append(definition_of(path, id, kind, name, fields))
-    except sqlite3.Error as error:
-        raise as_store_error(path, error) from error
-    return found
+    with store_errors(path):
+        rows = connection.execute("SELECT id, kind, name, fields FROM definition ORDER BY id")
+        return [definition_of(path, *row) for row in rows]
 
 
 def read_messages(connection: sqlite3.Connection, path: Path) -> list[StoredMessage]:
@@ -44,13 +40,9 @@ def read_messages(connection: sqlite3.Connection, path: Path) -> list[StoredMess
         StoreDamaged: one cannot be read; names it.
         StoreError: SQLite cannot read the file.
     """
-    found = []
-    rows = connection.execute("SELECT id, queue, position, expires, checksum, data, deliver, format FROM message")
-    try:
-        for row in rows:
-            found.append(message_of(path, *row))
-    except sqlite3.Error as error:
-        raise as_store_error(path, error) from error
+    with store_errors(path):
+        rows = connection.execute("SELECT id, queue, position, expires, checksum, data, deliver, format FROM message")
+        found = [message_of(path, *row) for row in rows]
     found.sort(key=lambda message: (message.queue, message.position))
     return found
 
@@ -67,13 +59,10 @@ def begin_run(connection: sqlite3.Connection, path: Path) -> int:
     largest = _number(connection, path, "SELECT max(id) FROM message")
     last = _number(connection, path, "SELECT max(number) FROM run") or secrets.randbits(_FIRST_BITS)
     number = max(last, largest >> _RUN_BITS) + 1
-    try:
-        with transaction(connection):
-            connection.execute("DELETE FROM run")
-            connection.execute("INSERT INTO run (number) VALUES (?)", (number,))
-            connection.execute("DELETE FROM acceptance WHERE link NOT IN (SELECT id FROM definition)")
-    except sqlite3.Error as error:
-        raise as_store_error(path, error) from error
+    with store_errors(path), transaction(connection):
+        connection.execute("DELETE FROM run")
+        connection.execute("INSERT INTO run (number) VALUES (?)", (number,))
+        connection.execute("DELETE FROM acceptance WHERE link NOT IN (SELECT id FROM definition)")
     return number << _RUN_BITS
 
 
@@ -85,13 +74,13 @@ def read_acceptances(connection: sqlite3.Connection, path: Path) -> dict[int, di
         StoreError: SQLite cannot read the file.
     """
     found: dict[int, dict[int, Sequence[int]]] = {}
-    try:
-        for link, number, tags in connection.execute("SELECT link, number, tags FROM acceptance ORDER BY link, number"):
+    with store_errors(path):
+        rows = connection.execute("SELECT link, number, tags FROM acceptance ORDER BY link, number").fetchall()
+    for link, number, tags in rows:
+        try:
             found.setdefault(link, {})[number] = decode_numbers(tags)
-    except sqlite3.Error as error:
-        raise as_store_error(path, error) from error
-    except DecodeError as error:
-        raise StoreDamaged(path, f"acceptances {number} of link {link} cannot be read: {error}") from error
+        except DecodeError as error:
+            raise StoreDamaged(path, f"acceptances {number} of link {link} cannot be read: {error}") from error
     return found
 
 
@@ -105,10 +94,8 @@ def last_definition(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _number(connection: sqlite3.Connection, path: Path, query: str) -> int:
-    try:
+    with store_errors(path):
         (number,) = connection.execute(query).fetchone()
-    except sqlite3.Error as error:
-        raise as_store_error(path, error) from error
     return number or 0
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from qmf.broker.nodes.recorder import OnStored
 from qmf.broker.store.database import open_database
@@ -24,6 +24,8 @@ from qmf.broker.store.unit import Definition, StoredMessage, Unit
 from qmf.broker.store.writer import StoreWriter
 
 log = logging.getLogger("qmf.broker.store")
+
+T = TypeVar("T")
 
 #: Seconds after which what could not be written, and must be, is tried again.
 RETRY = 1.0
@@ -46,10 +48,10 @@ class Store:
         self._path = folder.database
         folder.protect()
         self._reserve = Reserve(folder.reserve)
-        self._connection = self._open()
+        self._connection = self._with_room(lambda: open_database(self._path))
         try:
             self._definitions = read_definitions(self._connection, self._path)
-            self._message_ids = itertools.count(self._begin_run())
+            self._message_ids = itertools.count(self._with_room(lambda: begin_run(self._connection, self._path)))
             self._definition_ids = itertools.count(last_definition(self._connection, self._path) + 1)
         except BaseException:
             self._connection.close()
@@ -63,26 +65,17 @@ class Store:
         self._timer: asyncio.Handle | None = None
         self._drained: asyncio.Future[None] | None = None
 
-    def _open(self) -> sqlite3.Connection:
+    def _with_room(self, action: Callable[[], T]) -> T:
+        """Do something; once more, when there is room, if the disk was full."""
         try:
-            return open_database(self._path)
+            return action()
         except (StoreDamaged, StoreVersionError):
             raise
         except StoreError:
             # SQLite has errors of several kinds for a full disk, where it cannot even open a file.
             if not self._reserve.release():
                 raise
-            return open_database(self._path)
-
-    def _begin_run(self) -> int:
-        try:
-            return begin_run(self._connection, self._path)
-        except StoreDamaged:
-            raise
-        except StoreError:
-            if not self._reserve.release():
-                raise
-            return begin_run(self._connection, self._path)
+            return action()
 
     @property
     def definitions(self) -> Sequence[Definition]:
