@@ -6,6 +6,8 @@ import datetime
 import logging
 from pathlib import Path
 
+import attrs
+
 from qmf._audit_log import AuditFile
 from qmf.acl.reader import AclError
 from qmf.broker.access.control import AclFileError, FileAccessControl
@@ -20,30 +22,16 @@ from qmf.users.verifiers import UsersError
 log = logging.getLogger("qmf.broker")
 
 
+@attrs.frozen(eq=False)
 class Reloader:
-    """Reads files of a running broker again. Belongs to its loop."""
+    """Reads files of a running broker again, of what it has. Belongs to its loop."""
 
-    def __init__(
-        self,
-        broker: Broker,
-        writer: LogWriter,
-        users: Path | None,
-        tls: BrokerTls | None,
-        access: FileAccessControl | None,
-        audit: AuditFile | None = None,
-    ) -> None:
-        """Prepare for reading files again; nothing is read yet.
-
-        Args:
-            writer: of its log.
-            users, tls, access, audit: None where there are none.
-        """
-        self._audit = audit
-        self._broker = broker
-        self._writer = writer
-        self._users = users
-        self._tls = tls
-        self._access = access
+    _broker: Broker
+    _writer: LogWriter
+    _users: Path | None
+    _tls: BrokerTls | None
+    _access: FileAccessControl | None
+    _audit: AuditFile | None = None
 
     def reload(self) -> None:
         """Read all again; the log says what was read, and what could not be used."""

@@ -56,23 +56,15 @@ class OpenedLink:
     unsettled: Unsettled | None = None
 
 
+@attrs.frozen(eq=False)
 class RequestedLinks:
     """Opens the links that one client asks for."""
 
-    def __init__(
-        self,
-        client: ClientSession,
-        transport: AmqpTransport,
-        operations: Operations,
-        nodes: LinkNodes,
-        subscriptions: ClientSubscriptions,
-    ) -> None:
-        self._client = client
-        self._transport = transport
-        self._operations = operations
-        self._registry = operations.registry
-        self._nodes = nodes
-        self._subscriptions = subscriptions
+    _client: ClientSession
+    _transport: AmqpTransport
+    _operations: Operations
+    _nodes: LinkNodes
+    _subscriptions: ClientSubscriptions
 
     @property
     def _principal(self) -> Principal:
@@ -212,7 +204,7 @@ class RequestedLinks:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
         no_local = no_local_filter(source.filters)
         excluded = self._client.info.container if no_local else ""
-        settings = subscription_settings(self._registry, link, source, excluded=excluded)
+        settings = subscription_settings(self._operations.registry, link, source, excluded=excluded)
         return self._nodes.subscribe(link, settings, node, spec), (*applied, *no_local)
 
     def _open_incoming(self, link: Link, target: Terminus) -> OpenedLink:
@@ -241,7 +233,7 @@ class RequestedLinks:
                 origin=origin,
                 key=key,
                 granted=granted,
-                memories=self._registry.memories,
+                memories=self._operations.registry.memories,
             )
             if kept.lasting:
                 unsettled = kept.reconcile(link.resumption.unsettled)
