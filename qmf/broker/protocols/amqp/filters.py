@@ -1,4 +1,4 @@
-"""From the filters of a source to a binding (QMF2.md 1.2)."""
+"""What a source asks for: by its filters (QMF2.md 1.2), and of the queue that it gets."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from qmf.bus.topics import TopicTable
 _DIRECT = frozenset({"apache.org:legacy-amqp-direct-binding:string", 0x0000468C00000000})
 _TOPIC = frozenset({"apache.org:legacy-amqp-topic-binding:string", 0x0000468C00000001})
 _HEADERS = frozenset({"apache.org:legacy-amqp-headers-binding:map", 0x0000468C00000002})
-
-
 _NO_LOCAL = frozenset({"apache.org:no-local-filter:list", 0x0000468C00000003})
 _SELECTOR = frozenset({"apache.org:selector-filter:string", 0x0000468C00000004})
 
@@ -68,41 +66,12 @@ def subject_from_filters(filters: Iterable[Filter]) -> tuple[Selector | None, tu
     return None, ()
 
 
-def choice_from_filters(filters: Iterable[Filter], *, of_queue: bool) -> tuple[Selector | None, tuple[Filter, ...]]:
-    """What the filters of a source choose, by the subject in queues alone; and those that were applied.
-
-    Raises:
-        ValueError: a value is of a wrong type, or not a selector.
-    """
-    filters = tuple(filters)
-    selector, applied = selector_from_filters(filters)
-    by_subject, subjects = subject_from_filters(filters) if of_queue else (None, ())
-    if by_subject is None or selector is None:
-        return selector or by_subject, (*applied, *subjects)
-    return lambda message: by_subject(message) and selector(message), (*applied, *subjects)
-
-
 def _subject_selector(subject: str) -> Selector | None:
     if not subject:
         return None
     keys: TopicTable[str] = TopicTable()
     keys.add(subject, subject)
     return lambda message: message.subject == subject or bool(keys.match(message.subject))
-
-
-def start_from_filters(filters: Iterable[Filter]) -> tuple[StartPosition | None, tuple[Filter, ...]]:
-    """Where a receiver begins, by the filters of its source, and the filter that says it.
-
-    Raises:
-        StartError: the value says nothing of the kind.
-    """
-    for entry in filters:
-        if entry.descriptor == START_FILTER:
-            try:
-                return read_start(entry.value), (entry,)
-            except StartError as error:
-                raise StartError(f"filter {entry.name}: {error}") from error
-    return None, ()
 
 
 def no_local_filter(filters: Iterable[Filter]) -> tuple[Filter, ...]:
@@ -164,9 +133,13 @@ def selector_of(source: Terminus, *, of_queue: bool = False) -> tuple[Selector |
         LinkRefused: a filter is wrong.
     """
     try:
-        return choice_from_filters(source.filters, of_queue=of_queue)
+        selector, applied = selector_from_filters(source.filters)
+        by_subject, subjects = subject_from_filters(source.filters) if of_queue else (None, ())
     except ValueError as error:
         raise LinkRefused("amqp:invalid-field", str(error)) from error
+    if by_subject is None or selector is None:
+        return selector or by_subject, (*applied, *subjects)
+    return lambda message: by_subject(message) and selector(message), (*applied, *subjects)
 
 
 def start_of(source: Terminus, node: Node) -> tuple[StartPosition | None, tuple[Filter, ...]]:
@@ -175,14 +148,17 @@ def start_of(source: Terminus, node: Node) -> tuple[StartPosition | None, tuple[
     Raises:
         LinkRefused: a filter is wrong, or the node has no messages to begin at.
     """
-    try:
-        start, applied = start_from_filters(source.filters)
-    except StartError as error:
-        raise LinkRefused("amqp:invalid-field", str(error)) from error
-    if start is not None and not isinstance(node, Queue):
-        text = f"filter {applied[0].name}: {node.name!r} is an exchange, which has no messages to begin at"
-        raise LinkRefused("amqp:not-allowed", text)
-    return start, applied
+    for entry in source.filters:
+        if entry.descriptor == START_FILTER:
+            try:
+                start = read_start(entry.value)
+            except StartError as error:
+                raise LinkRefused("amqp:invalid-field", f"filter {entry.name}: {error}") from error
+            if not isinstance(node, Queue):
+                text = f"filter {entry.name}: {node.name!r} is an exchange, which has no messages to begin at"
+                raise LinkRefused("amqp:not-allowed", text)
+            return start, (entry,)
+    return None, ()
 
 
 def subscription_settings(registry: NodeRegistry, link: Link, source: Terminus, *, excluded: str) -> QueueSettings:
