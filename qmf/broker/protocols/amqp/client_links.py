@@ -18,10 +18,9 @@ from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.amqp.conditions import UNAUTHORIZED, LinkRefused
 from qmf.broker.protocols.amqp.coordinator_link import CoordinatorLink
 from qmf.broker.protocols.amqp.incoming import IncomingLink
-from qmf.broker.protocols.amqp.link_ends import node_of
 from qmf.broker.protocols.amqp.link_nodes import LinkNode, LinkNodes
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
-from qmf.broker.protocols.amqp.requested_links import OpenedLink, RequestedLinks
+from qmf.broker.protocols.amqp.requested_links import OpenedLink, RequestedLinks, node_of
 from qmf.broker.protocols.amqp.resumable import (
     ResumableIncomingLink,
     ResumableLink,
