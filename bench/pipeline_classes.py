@@ -23,7 +23,7 @@ from typing import Any
 from pipeline_lake import SECOND
 
 from qmf.pipeline.audit.job import audit_lake
-from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.tables import AuditOptions
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 from qmf.pipeline.lake.delta_lake import DeltaLake

@@ -22,8 +22,8 @@ from pipeline_lake import OBJECTS, VALUES, each_size, fill, peak
 
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.batch import correlate_batch
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.correlate.lake_rows import LakeRows
-from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.runners.process import ProcessRunner

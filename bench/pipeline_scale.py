@@ -24,9 +24,9 @@ from pathlib import Path
 
 from qmf.models.host.schema import CPU
 from qmf.pipeline.audit.job import audit_lake
-from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.tables import AuditOptions
 from qmf.pipeline.correlate.batch import correlate_batch
-from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.correlate.rule_file import load_rules
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion

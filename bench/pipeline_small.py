@@ -35,11 +35,11 @@ from small_lake import RULES, SmallLake
 from spark_master import SparkCounts, processor_seconds, standalone, started_session
 
 from qmf.pipeline.audit.job import audit_lake
-from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.stream import AuditStream
+from qmf.pipeline.audit.tables import AuditOptions
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.batch import correlate_batch
-from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
 from qmf.pipeline.lake.delta_lake import DeltaLake

@@ -35,7 +35,7 @@ from pipeline_lake import CLASS
 from spark_master import processor_seconds
 
 from qmf.pipeline.correlate import parse_rules
-from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
 from qmf.pipeline.kinds import RowKind

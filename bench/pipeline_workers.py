@@ -27,7 +27,7 @@ from spark_master import executor_seconds, processor_seconds, standalone, starte
 
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.batch import correlate_batch
-from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.runners.spark import SparkRunner
 

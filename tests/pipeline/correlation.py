@@ -12,7 +12,7 @@ from pipeline.lakes import HERE, SECOND, Shop
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.batch import LakeAlerts, correlate_batch
-from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.record.buffers import Cells

@@ -28,13 +28,13 @@ from support.waiting import wait_until
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.audit.job import audit_lake  # noqa: E402
-from qmf.pipeline.audit.options import AuditOptions  # noqa: E402
 from qmf.pipeline.audit.schemas import TABLES  # noqa: E402
+from qmf.pipeline.audit.tables import AuditOptions  # noqa: E402
 from qmf.pipeline.correlate import parse_rules  # noqa: E402
 from qmf.pipeline.correlate.alert_table import AlertTable  # noqa: E402
 from qmf.pipeline.correlate.alerts import AlertRow  # noqa: E402
 from qmf.pipeline.correlate.batch import correlate_batch  # noqa: E402
-from qmf.pipeline.correlate.options import CorrelateOptions  # noqa: E402
+from qmf.pipeline.correlate.batch_input import CorrelateOptions  # noqa: E402
 from qmf.pipeline.correlate.stream import CorrelationStream  # noqa: E402
 from qmf.pipeline.lake.delta_lake import DeltaLake  # noqa: E402
 from qmf.pipeline.lake.maintenance import MaintenanceCounts  # noqa: E402
@@ -61,10 +61,10 @@ from contextlib import closing
 from threading import Event
 from qmf.pipeline.audit.job import audit_lake
 from qmf.pipeline.audit.stream import AuditStream
-from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.tables import AuditOptions
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.batch import correlate_batch
-from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.maintenance.checking import LakeCheck

@@ -15,24 +15,73 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from qmf.pipeline.audit.call_events import ACL, AUDIT, CALL_EVENTS, METHOD_CALLED, CallEvent
+import attrs
+
 from qmf.pipeline.audit.schemas import CALLS, conform
 from qmf.pipeline.duckdb_queries import quote_name, text
 
+BROKER, ACL = "org.apache.qpid.broker", "org.apache.qpid.acl"
 OK, FAILED = "ok", "failed"
 
 
-def calls(events: str) -> str:
-    """The calls that events describe, as SQL.
+@attrs.frozen(kw_only=True)
+class CallEvent:
+    """How the events of a class describe a call. An empty name of an argument means that there is none.
 
-    Args:
-        events: the table, or some rows of it; a part of ``from``.
-
-    Returns:
-        `CALLS`: a row for each event that describes a call.
+    Attributes:
+        package, name: of the event.
+        operation: the operation.
+        target: name of the argument with the target.
+        user, origin: names of the arguments with the user and the user's address.
+        failed: the operation failed.
+        text: name of the argument with the reason.
+        results: name of the argument with the results.
     """
+
+    package: str = BROKER
+    name: str
+    operation: str
+    target: str = ""
+    user: str = "user"
+    origin: str = "rhost"
+    failed: bool = False
+    text: str = ""
+    results: str = ""
+
+
+#: Events of Apache's peers, as `schemas/broker.xml` and `schemas/acl.xml` describe them.
+CALL_EVENTS = (
+    CallEvent(name="clientConnect", operation="connect"),
+    CallEvent(name="clientConnectFail", operation="connect", failed=True, text="reason"),
+    CallEvent(name="clientDisconnect", operation="disconnect"),
+    CallEvent(name="queueDeclare", operation="declare queue", target="qName", results="disp"),
+    CallEvent(name="queueDelete", operation="delete queue", target="qName"),
+    CallEvent(name="exchangeDeclare", operation="declare exchange", target="exName", results="disp"),
+    CallEvent(name="exchangeDelete", operation="delete exchange", target="exName"),
+    CallEvent(name="bind", operation="bind", target="qName"),
+    CallEvent(name="unbind", operation="unbind", target="qName"),
+    CallEvent(name="subscribe", operation="subscribe", target="qName"),
+    CallEvent(name="unsubscribe", operation="unsubscribe", target="dest"),
+    CallEvent(package=ACL, name="allow", operation="action", target="objectName", user="userId", origin=""),
+    CallEvent(package=ACL, name="deny", operation="action", target="objectName", user="userId", origin="", failed=True),
+    CallEvent(
+        package=ACL, name="connectionDeny", operation="connect", user="userId", origin="clientAddr", failed=True
+    ),
+    CallEvent(
+        package=ACL, name="queueQuotaDeny", operation="declare queue", target="queueName", user="userId", origin="",
+        failed=True,
+    ),
+    CallEvent(package=ACL, name="fileLoaded", operation="load rules", user="userId", origin=""),
+    CallEvent(
+        package=ACL, name="fileLoadFailed", operation="load rules", user="userId", origin="", failed=True, text="reason"
+    ),
+)  # fmt: skip
+
+
+def calls(events: str) -> str:
+    """The calls that events describe, as SQL: `CALLS`, a row for each of them; `events` is a part of ``from``."""
     cases: dict[str, Mapping[str, str]] = {f"{item.package}:{item.name}": _foreign(item) for item in CALL_EVENTS}
-    cases[f"{AUDIT}:{METHOD_CALLED}"] = _OWN
+    cases["qmf.audit:methodCalled"] = _OWN
     cells = [
         f"case source {' '.join(f'when {text(kind)} then {fields[name]}' for kind, fields in cases.items())} end "
         f"as {quote_name(name)}"

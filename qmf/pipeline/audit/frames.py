@@ -8,27 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
-import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from qmf.pipeline.audit import parts
-from qmf.pipeline.audit.schemas import PARTS, TABLES, Columns, names
-from qmf.pipeline.audit.state import PART, PRESENCE_PARTS, AuditState, columns_together, part_table, together
+from qmf.pipeline.audit.schemas import PARTS, TABLES, Columns, arrow_schema
+from qmf.pipeline.audit.state import (
+    PART,
+    PRESENCE_PARTS,
+    AuditState,
+    columns_together,
+    part_table,
+    queries_of,
+    select_part,
+    together,
+)
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.arrow import import_pyarrow, table_portions
 from qmf.pipeline.runners.runner import duckdb_batches
 from qmf.pipeline.runners.spark_tasks import task_connection
 from qmf.pipeline.spark_access.catalog import FrameClass
 
-#: The parts that lifetimes are made of.
+#: The parts that lifetimes are made of, and what is made of them.
 _PARTS: dict[str, Columns] = {name: PARTS[name] for name in (*PRESENCE_PARTS, "objects")}
+_LIVES: dict[str, Columns] = {"lives": TABLES["lives"]}
 
 _ROWS = "qmf_rows"
 
@@ -37,13 +45,7 @@ _PORTION = 250_000
 
 
 def life_frame(given: Sequence[tuple[FrameClass, DataFrame]]) -> DataFrame:
-    """The lifetimes of objects.
-
-    Args:
-        given: frames with their classes.
-
-    Returns:
-        the columns of the table of lifetimes.
+    """The lifetimes of objects, with the columns of their table.
 
     Raises:
         PipelineError: a frame is one of events, or none is of a class of objects.
@@ -53,98 +55,53 @@ def life_frame(given: Sequence[tuple[FrameClass, DataFrame]]) -> DataFrame:
         raise PipelineError(f"lives: rows of {', '.join(wrong)} say nothing about lifetimes")
     if not any(own.kind is RowKind.OBJECTS for own, _frame in given):
         raise PipelineError("lives: no samples of a class are given")
-    made = [
-        frame.mapInArrow(_PartMaker(own.kind, own.versions[0] if own.versions else None).parts, _spark_schema(_PARTS))
-        for own, frame in given
-    ]
+    made = [frame.mapInArrow(partial(_map_parts, own), _spark_schema(_PARTS)) for own, frame in given]
     found = reduce(DataFrame.unionAll, made)
     of_recorders = F.col(PART).isin("runs") | F.col("change").isin(parts.DISCONNECTED, parts.CONNECTED)
     recorders = _merge_recorders(found.where(of_recorders).toArrow())
-    reduced = _LifeMaker(recorders)
     shares = found.where(F.col(PART) != "runs").repartition("agent")
-    return shares.mapInArrow(reduced.lifetimes, _spark_schema({"lives": TABLES["lives"]})).drop(PART)
+    return shares.mapInArrow(partial(_lifetimes, recorders), _spark_schema(_LIVES)).drop(PART)
 
 
-@attrs.frozen
-class _PartMaker:
-    """The map.
-
-    Attributes:
-        kind: of the rows.
-        version: of their class; None for rows without one.
-    """
-
-    kind: RowKind
-    version: ClassVersion | None
-
-    def parts(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The function of `mapInArrow`."""
-        pa = import_pyarrow()
-        with closing(task_connection()) as connection:
-            state = AuditState(connection)
-            waiting: list[Any] = []
-            for batch in batches:
-                waiting.append(batch)
-                if sum(item.num_rows for item in waiting) >= _PORTION:
-                    self._add(connection, state, pa.Table.from_batches(waiting))
-                    waiting = []
-            if waiting:
-                self._add(connection, state, pa.Table.from_batches(waiting))
-            yield from _part_batches(connection)
-
-    def _add(self, connection: Any, state: AuditState, rows: Any) -> None:
-        connection.register(_ROWS, rows)
-        if self.version is not None:
-            state.insert("objects", parts.objects(_ROWS, self.version))
-        else:
-            state.insert("runs", parts.runs(_ROWS))
-            name, make = {
-                RowKind.HEARTBEATS: ("signs", parts.signs),
-                RowKind.AGENTS: ("changes", parts.arrivals),
-                RowKind.GAPS: ("changes", parts.breaks),
-            }[self.kind]
-            state.insert(name, make(_ROWS))
-        connection.unregister(_ROWS)
-        state.fold(tuple(_PARTS))
+def _map_parts(own: FrameClass, batches: Iterable[Any]) -> Iterator[Any]:
+    """The map: parts of the rows of a frame."""
+    with closing(task_connection()) as connection:
+        state = AuditState(connection)
+        for rows in table_portions(batches, _PORTION):
+            connection.register(_ROWS, rows)
+            for name, query in queries_of(own.kind, _ROWS, own.versions[0] if own.versions else None).items():
+                if name in _PARTS:
+                    state.insert(name, query)
+            connection.unregister(_ROWS)
+            state.fold(_PARTS)
+        yield from _part_batches(connection)
 
 
-@attrs.frozen
-class _LifeMaker:
-    """The reduce.
-
-    Attributes:
-        recorders: the parts about recorders, as an Arrow table.
-    """
-
-    recorders: Any
-
-    def lifetimes(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The function of `mapInArrow`."""
-        with closing(task_connection()) as connection:
-            state = AuditState(connection)
-            _insert(connection, state, self.recorders)
-            for batch in batches:
-                _insert(connection, state, batch)
-            state.fold(tuple(_PARTS))
-            available = state.availability()
-            made = state.object_tables(available)["lives"]
-            yield from duckdb_batches(connection, together({"lives": made}, {"lives": TABLES["lives"]}))
-
-
-def _insert(connection: Any, state: AuditState, rows: Any) -> None:
-    connection.register(_ROWS, rows)
-    for name, columns in _PARTS.items():
-        state.insert(name, f"select {names(columns)} from {_ROWS} where {PART} = '{name}'")
-    connection.unregister(_ROWS)
+def _lifetimes(recorders: Any, batches: Iterable[Any]) -> Iterator[Any]:
+    """The reduce, with the parts about recorders as an Arrow table."""
+    with closing(task_connection()) as connection:
+        state = _state(connection, [recorders, *batches])
+        made = state.object_tables(state.availability())["lives"]
+        yield from duckdb_batches(connection, together({"lives": made}, _LIVES))
 
 
 def _merge_recorders(recorders: Any) -> Any:
     """Parts about recorders, merged."""
     with closing(task_connection()) as connection:
-        state = AuditState(connection)
-        _insert(connection, state, recorders)
-        state.fold(tuple(_PARTS))
+        _state(connection, [recorders])
         return import_pyarrow().Table.from_batches(list(_part_batches(connection)), recorders.schema)
+
+
+def _state(connection: Any, given: Iterable[Any]) -> AuditState:
+    """The merged parts of Arrow tables or record batches."""
+    state = AuditState(connection)
+    for rows in given:
+        connection.register(_ROWS, rows)
+        for name, columns in _PARTS.items():
+            state.insert(name, select_part(_ROWS, name, columns))
+        connection.unregister(_ROWS)
+    state.fold(_PARTS)
+    return state
 
 
 def _part_batches(connection: Any) -> Iterator[Any]:
@@ -152,6 +109,4 @@ def _part_batches(connection: Any) -> Iterator[Any]:
 
 
 def _spark_schema(columns: dict[str, Columns]) -> Any:
-    with closing(task_connection()) as connection:
-        types = ", ".join(f'cast(null as {type}) as "{name}"' for name, type in columns_together(columns).items())
-        return from_arrow_schema(connection.sql(f"select {types} limit 0").to_arrow_table().schema)
+    return from_arrow_schema(arrow_schema(columns_together(columns)))

@@ -43,14 +43,9 @@ changes as (
 
 
 def history(properties: str, lifetimes: str) -> str:
-    """The history of each property, as SQL.
+    """The history of each property, as SQL: `TABLES["history"]`; `ended_by` is "changed", or the end of the lifetime.
 
-    Args:
-        properties: parts, merged; a part of ``from``.
-        lifetimes: the table; the same.
-
-    Returns:
-        `TABLES["history"]`; `ended_by` is "changed", or the end of the object's lifetime.
+    Properties are parts, merged, and lifetimes the table; both are a part of ``from``.
     """
     rows = (
         f"(with {_ORDERED.format(properties=properties)}, {_CHANGES} "

@@ -15,11 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.schemas import ALL_TABLES, arrow_schema
 from qmf.pipeline.audit.state import PART
-from qmf.pipeline.audit.stored_parts import StoredParts
-from qmf.pipeline.audit.tables import DATED, EVENT_TABLES, event_tables, made_parts, presence_and_object_tables
+from qmf.pipeline.audit.tables import (
+    DATED,
+    EVENT_TABLES,
+    AuditOptions,
+    StoredParts,
+    event_tables,
+    made_parts,
+    presence_and_object_tables,
+)
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.runners.runner import Rows, Runner
@@ -67,13 +73,7 @@ def audit_lake(runner: Runner, options: AuditOptions, print_line: Callable[[str]
 
 
 def replace_table(rows: Rows, options: AuditOptions, name: str) -> int:
-    """Replace a table as a whole, and return its number of rows.
-
-    Args:
-        rows: of this table and others, told apart by `PART`.
-        options: of the audit.
-        name: of the table.
-    """
+    """Replace a table as a whole by its rows among those of others, and return their number."""
     columns, by = (EVENT_TABLES[name], (DATE,)) if name in DATED else (ALL_TABLES[name], ())
     own, table = rows.where(PART, [name]).select(list(columns)), options.table(name)
     written = own.write(table, by=by, order=_ORDERS.get(name, ()))

@@ -64,14 +64,9 @@ candidates as (
 
 
 def lifetimes(objects: str, availability: str) -> str:
-    """The lifetime of each object, as SQL.
+    """The lifetime of each object, as SQL: `TABLES["lives"]`.
 
-    Args:
-        objects: parts, merged; a part of ``from``.
-        availability: the table; the same.
-
-    Returns:
-        `TABLES["lives"]`.
+    Objects are parts, merged, and availability is the table; both are a part of ``from``.
     """
     ends, with_ends = _ENDS.format(availability=availability), _WITH_ENDS.format(objects=objects, restarted=RESTARTED)
     by_agent = "agent_at is not null and (next_at is null or agent_at <= next_at)"

@@ -86,12 +86,7 @@ ALL_TABLES: Mapping[str, Columns] = MappingProxyType({**TABLES, "events": EVENTS
 
 
 def conform(rows: str, columns: Columns) -> str:
-    """Bring rows into the order and types of a schema, as SQL; a timestamp ``x`` is made from ``x_ns``.
-
-    Args:
-        rows: a part of ``from``.
-        columns: of the result.
-    """
+    """Bring rows, a part of ``from``, into the order and types of columns; a time ``x`` is made from ``x_ns``."""
     cells = [f"cast({_cell(name, type)} as {type}) as {quote_name(name)}" for name, type in columns.items()]
     return f"select {', '.join(cells)} from {rows}"
 

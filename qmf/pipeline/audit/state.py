@@ -38,11 +38,7 @@ class AuditState:
     """Parts and events as tables of one connection. Belongs to one thread; SQL errors are DuckDB's."""
 
     def __init__(self, connection: Any) -> None:
-        """Make the tables of parts, without rows.
-
-        Args:
-            connection: to DuckDB, with times in UTC.
-        """
+        """Make the tables of parts, without rows, by a connection to DuckDB with times in UTC."""
         self._connection = connection
         for name, columns in PARTS.items():
             self._create(part_table(name), columns)
@@ -51,11 +47,7 @@ class AuditState:
     # -- rows of a lake
 
     def add(self, lake: DeltaLake, files: FilesByTable) -> None:
-        """Add the rows of some files; a file may be added twice.
-
-        Args:
-            lake: that they are from.
-            files: by the path of their table; tables that an audit doesn't read are left out.
+        """Add the rows of some files, by the path of their table; a file may be added twice.
 
         Raises:
             LakeError: the lake doesn't have one of the tables, since it is another one, or not on this machine.
@@ -66,7 +58,9 @@ class AuditState:
         for kind in (*PRESENCE, RowKind.UNTYPED):
             found = tuple(files.get(kind_path(kind), ()))
             if found:
-                self._add_kind(kind, RowSource(lake.kind_table(kind), found, columns_of(kind, None)))
+                self.add_rows(
+                    kind, RowSource(lake.kind_table(kind), found, columns_of(kind, None)).sql(self._connection)
+                )
         for item in lake.classes():
             if item.table in files:
                 kind = RowKind.EVENTS if item.version.event else RowKind.OBJECTS
@@ -74,27 +68,12 @@ class AuditState:
                     lake.table(item.table), files[item.table], columns_of(kind, item.version), [item.version]
                 )
                 if source:
-                    self._add_class(item.version, source.sql(self._connection))
+                    self.add_rows(kind, source.sql(self._connection), item.version)
 
-    def _add_kind(self, kind: RowKind, source: RowSource) -> None:
-        rows = source.sql(self._connection)
-        if kind is RowKind.UNTYPED:
-            self._insert(EVENT_ROWS, parts.untyped_events(rows))
-            return
-        self.insert("runs", parts.runs(rows))
-        if kind is RowKind.HEARTBEATS:
-            self.insert("signs", parts.signs(rows))
-        elif kind is RowKind.AGENTS:
-            self.insert("changes", parts.arrivals(rows))
-        else:
-            self.insert("changes", parts.breaks(rows))
-
-    def _add_class(self, version: ClassVersion, rows: str) -> None:
-        if version.event:
-            self._insert(EVENT_ROWS, parts.events(rows, version))
-        else:
-            self.insert("objects", parts.objects(rows, version))
-            self.insert("properties", parts.properties(rows, version))
+    def add_rows(self, kind: RowKind, rows: str, version: ClassVersion | None = None) -> None:
+        """Add rows of a kind, those of objects and events of a class version; `rows` are a part of ``from``."""
+        for name, query in queries_of(kind, rows, version).items():
+            self._insert(EVENT_ROWS if name == EVENT_PART else part_table(name), query)
 
     # -- parts
 
@@ -157,18 +136,30 @@ class AuditState:
         self._connection.execute("drop table qmf_audit_made")
 
 
+def queries_of(kind: RowKind, rows: str, version: ClassVersion | None) -> dict[str, str]:
+    """The queries for what is made of rows of a kind, by the name of the part, or `EVENT_PART`."""
+    match kind:
+        case RowKind.HEARTBEATS:
+            return {"runs": parts.runs(rows), "signs": parts.signs(rows)}
+        case RowKind.AGENTS:
+            return {"runs": parts.runs(rows), "changes": parts.arrivals(rows)}
+        case RowKind.GAPS:
+            return {"runs": parts.runs(rows), "changes": parts.breaks(rows)}
+        case RowKind.UNTYPED:
+            return {EVENT_PART: parts.untyped_events(rows)}
+    assert version is not None
+    if kind is RowKind.EVENTS:
+        return {EVENT_PART: parts.events(rows, version)}
+    return {"objects": parts.objects(rows, version), "properties": parts.properties(rows, version)}
+
+
 def select_part(rows: str, name: str, columns: Columns) -> str:
     """The rows of one name, as a query."""
     return f"select {names(columns)} from {rows} where {PART} = {text(name)}"
 
 
 def together(tables: Mapping[str, str], columns: Mapping[str, Columns]) -> str:
-    """The rows of several tables as one query; the column `PART` tells them apart.
-
-    Args:
-        tables: by name.
-        columns: of each, by name. All of these are columns of the result, see `columns_together`.
-    """
+    """The rows of several tables as one query; the column `PART` tells them apart, see `columns_together`."""
     each = [f"select {text(name)} as {PART}, {names(columns[name])} from {table}" for name, table in tables.items()]
     return " union all by name ".join([f"({empty(columns_together(columns))})", *each])
 

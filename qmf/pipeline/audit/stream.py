@@ -19,13 +19,14 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from qmf.pipeline.audit.job import replace_table
-from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.schemas import arrow_schema
 from qmf.pipeline.audit.state import PART
-from qmf.pipeline.audit.stored_parts import WRITER, StoredParts
 from qmf.pipeline.audit.tables import (
     EVENT_TABLES,
     KNOWN,
+    WRITER,
+    AuditOptions,
+    StoredParts,
     conformed_parts,
     event_tables,
     made_parts,
@@ -47,16 +48,11 @@ class AuditStream:
     def __init__(self, runner: Runner, options: AuditOptions) -> None:
         """Begin where the last stream into the same tables ended.
 
-        Args:
-            runner: where to run.
-            options: of the audit.
-
         Raises:
             LakeError: the table of parts cannot be read.
             MissingExtraError: deltalake is not installed.
         """
-        self._runner = runner
-        self._options = options
+        self._runner, self._options = runner, options
         #: The lake that is followed.
         self.lake = DeltaLake(options.lake, options.storage)
         self._feed = LakeFeed(self.lake)
@@ -64,13 +60,10 @@ class AuditStream:
         self._position: dict[str, TablePosition] = {}
 
     def step(self, until: LakeVersions | None = None) -> int:
-        """Read what is new, and write the tables if there is anything.
+        """Read what is new, and write the tables if there is anything; the number of rows that were read, of any kind.
 
         Args:
             until: of all tables, up to which they are read; None for all that is there.
-
-        Returns:
-            rows that were read, of any kind.
 
         Raises:
             LakeError: the lake cannot be read, or a table cannot be written.

@@ -1,8 +1,11 @@
-"""The parts of files, and the tables that are made of parts: the map and the reduces of an audit, which know no runner.
+"""The map and the reduces of an audit, which know no runner: the parts of files, and the tables that are made of parts.
 
 All rows have the same columns and are told apart by `PART`: parts, events, and the availability of agents. The tables
 of events are made of all records of each event, availability of all parts about the presence of an agent and about the
 recorders, lifetimes and history of all parts about an object and the availability of its agent.
+
+What an audit keeps are its parts (`StoredParts`), and how far it has read the lake's tables. The position is committed
+with the parts, after the tables that are made of them: these have all that it says.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from qmf.pipeline.audit.options import AuditOptions
+import attrs
+
 from qmf.pipeline.audit.parts import CONNECTED, DISCONNECTED
 from qmf.pipeline.audit.schemas import ALL_TABLES, EVENTS, PARTS, TABLES, Columns, arrow_schema, empty
 from qmf.pipeline.audit.state import (
@@ -26,14 +30,17 @@ from qmf.pipeline.audit.state import (
     select_part,
     together,
 )
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
 from qmf.pipeline.errors import LakeError
+from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import FilesByTable
-from qmf.pipeline.runners.runner import Rows, Runner, conformed_batches, duckdb_batches
+from qmf.pipeline.lake.table_paths import kind_path
+from qmf.pipeline.runners.runner import STORED, Rows, Runner, conformed_batches, duckdb_batches, stored_rows
 
 #: The tables that have days.
 DATED = ("events", "calls")
@@ -60,20 +67,45 @@ _MADE: Mapping[str, Columns] = {
 }
 _OBJECT_TABLES = {name: columns for name, columns in TABLES.items() if name != "availability"}
 
+#: The writer of the tables of audits, and the beginning of the names of the position's numbers, in their logs.
+WRITER, _READ = "audit", "audit read "
+
 #: What rows of parts that are merged have in common, whichever part it is.
 _MERGED_BY = ("run", "agent", "object", "seq")
 
 
+@attrs.frozen
+class AuditOptions:
+    """Options of an audit.
+
+    Attributes:
+        lake: path or URL.
+        out: folder of the tables.
+        storage: options of the object stores of both.
+        events: make the tables of events and calls as well; without them, their rows are not read.
+    """
+
+    lake: str
+    out: str
+    storage: Mapping[str, str] = attrs.field(factory=dict)
+    events: bool = True
+
+    def table(self, name: str) -> LakeTable:
+        """One of the tables."""
+        return LakeTable(f"{absolute(self.out)}/{name}", self.storage)
+
+    def paths(self, lake: DeltaLake) -> list[str]:
+        """The paths of the tables of a lake that are read, in order."""
+        left_out = {kind_path(RowKind.SCHEMAS)}
+        if not self.events:
+            left_out |= {kind_path(RowKind.UNTYPED), *(item.table for item in lake.classes() if item.version.event)}
+        return [path for path in lake.paths() if path not in left_out]
+
+
 def made_parts(runner: Runner, options: AuditOptions, files: FilesByTable) -> Rows:
-    """The parts and the events of some files.
+    """The parts and the events of some files; those of tables that an audit doesn't read are left out.
 
-    Args:
-        runner: where to run.
-        options: of the audit.
-        files: by the path of their table; tables that an audit doesn't read are left out.
-
-    Raises:
-        LakeError: when the rows are used: a table or a file of the lake is not on this machine, or cannot be read.
+    Using the rows raises `LakeError` where a table or a file of the lake is not on this machine, or cannot be read.
     """
     work = partial(_parts, absolute(options.lake), dict(options.storage))
     return runner.map(runner.portions(files), work, _schema(_MADE))
@@ -104,12 +136,44 @@ def presence_and_object_tables(parts: Rows) -> Iterator[tuple[str, Rows]]:
             yield from ((name, found) for name in _OBJECT_TABLES)
 
 
-def conformed_parts(queries: Mapping[str, str]) -> tuple[str, Any]:
-    """Rows that are stored as those of `made_parts`: a query, and its Arrow schema.
+class StoredParts:
+    """The parts of one audit, whether they exist yet or not. Methods raise `LakeError` where a table cannot be read."""
 
-    Args:
-        queries: for the rows of each `PART`.
-    """
+    def __init__(self, options: AuditOptions) -> None:
+        self.table = options.table("parts")
+
+    def read(self, path: str) -> int | None:
+        """The version up to which the rows of a table of the lake are in the parts; None for none."""
+        return self.table.last_batch(f"{_READ}{path}")
+
+    def rows(self, runner: Runner, conditions: Mapping[str, str] | None = None) -> Rows:
+        """The parts, as of `made_parts`; `conditions` are for the rows of each part that is wanted, None for all."""
+        wanted = dict.fromkeys(PARTS, "true") if conditions is None else conditions
+        queries = {
+            name: f"select {text(name)} as {PART}, * from "
+            + (with_bucket(f"({own})") if name in OBJECT_PARTS else f"({own})")
+            for name, own in (
+                (name, f"{select_part(STORED, name, PARTS[name])} and ({where})") for name, where in wanted.items()
+            )
+        }
+        query, schema = conformed_parts(queries)
+        return stored_rows(runner, self.table, schema, query)
+
+    def store(self, parts: Rows, read: Mapping[str, int]) -> None:
+        """Replace the parts, with the versions of the lake's tables by their paths, whose rows are in them."""
+        columns = columns_together(PARTS)
+        written = parts.where(PART, list(PARTS)).select(list(columns)).write(self.table)
+        self.table.commit_files(
+            written.files,
+            arrow_schema(columns),
+            writer=WRITER,
+            replace=True,
+            numbers={f"{_READ}{path}": version for path, version in read.items()},
+        )
+
+
+def conformed_parts(queries: Mapping[str, str]) -> tuple[str, Any]:
+    """Rows that are stored as those of `made_parts`: a query of queries for each `PART`, and its Arrow schema."""
     return " union all by name ".join([f"({empty(columns_together(_MADE))})", *queries.values()]), _schema(_MADE)
 
 

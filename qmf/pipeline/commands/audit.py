@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from qmf.pipeline.audit.job import audit_lake
-from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.stream import AuditStream
+from qmf.pipeline.audit.tables import AuditOptions
 from qmf.pipeline.commands.base import Subcommand, duration, print_line, storage_of
 from qmf.pipeline.commands.running import job_runner
 from qmf.pipeline.lake.lake_versions import LakeVersions

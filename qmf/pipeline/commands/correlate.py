@@ -18,10 +18,10 @@ from qmf.views.times import parse_duration
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.alerts import AlertRow
+    from qmf.pipeline.correlate.batch_input import CorrelateOptions
     from qmf.pipeline.correlate.evaluation import EvaluationCounts
-    from qmf.pipeline.correlate.options import CorrelateOptions
+    from qmf.pipeline.correlate.rule_file import RuleWatch
     from qmf.pipeline.correlate.rule_stream import RuleStream
-    from qmf.pipeline.correlate.rule_watch import RuleWatch
     from qmf.pipeline.lake.lake_versions import LakeVersions
     from qmf.pipeline.notifying.job import JobNotifier
     from qmf.pipeline.runners.runner import Runner
@@ -44,7 +44,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from qmf.pipeline.correlate.options import CorrelateOptions
+    from qmf.pipeline.correlate.batch_input import CorrelateOptions
     from qmf.pipeline.correlate.rule_file import load_valid_rules
 
     rules, wrong = load_valid_rules(options.rules)
@@ -90,7 +90,7 @@ def _check_failures(failures: Sequence[str]) -> None:
 
 
 def _watch(stack: ExitStack, options: argparse.Namespace) -> RuleWatch:
-    from qmf.pipeline.correlate.rule_watch import RuleWatch, read_again_on_hangup
+    from qmf.pipeline.correlate.rule_file import RuleWatch, read_again_on_hangup
 
     watch = RuleWatch(options.rules, print_line)
     stack.enter_context(read_again_on_hangup(watch))

@@ -14,7 +14,7 @@ from qmf.pipeline.lake.location import local_path
 from qmf.views.times import parse_duration
 
 if TYPE_CHECKING:
-    from qmf.pipeline.correlate.options import CorrelateOptions
+    from qmf.pipeline.correlate.batch_input import CorrelateOptions
     from qmf.pipeline.correlate.reporter import CorrelationReporter
     from qmf.pipeline.notifying.config_file import ConfigSource
     from qmf.pipeline.notifying.job import JobNotifier

@@ -52,10 +52,10 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from qmf.pipeline.report import svg
+    from qmf.pipeline.report.plots import import_matplotlib
     from qmf.pipeline.report.time_range import parse_compared, parse_time_range
 
-    svg.import_matplotlib()  # before anything is read
+    import_matplotlib()  # before anything is read
     given = parse_time_range(options.first, options.last, options.length, time.time_ns())
     if options.compare is not None:
         parse_compared(options.compare, given)

@@ -81,7 +81,7 @@ def _test(options: argparse.Namespace) -> None:
 def _try(options: argparse.Namespace) -> None:
     from qmf.pipeline.commands.correlate import print_alerts
     from qmf.pipeline.correlate.batch import evaluate_lake
-    from qmf.pipeline.correlate.options import CorrelateOptions
+    from qmf.pipeline.correlate.batch_input import CorrelateOptions
     from qmf.pipeline.correlate.rule_file import load_valid_rules
     from qmf.pipeline.runners.process import ProcessRunner
 

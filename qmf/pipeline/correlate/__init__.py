@@ -7,10 +7,10 @@ From the rule outwards:
 * `plan`, `expressions`, `signals`, `signal_reader`: rows of the lake as signals, computed by DuckDB;
 * `evaluation`: runs the detectors over all signals;
 * `event_time`, `lake_rows`, `alert_table`: event time, arrival of rows, and the table of alerts;
-* `options`, `file_signals`, `followed_rows`, `batch`: the job over a whole lake, a map and a reduce wherever it runs;
-* `steps`, `stream_time`, `stream`: step by step as the lake grows, in the process, each step exactly once;
+* `batch_input`, `followed`, `batch`: the job over a whole lake, a map and a reduce wherever it runs;
+* `steps`, `rule_stream`, `stream`: step by step as the lake grows, in the process, each step exactly once;
 * `bucket_step`, `detector_table`, `task_stream`: the same by the tasks of a runner;
-* `ledger`, `publishing`, `alert_agent`, `reporter`: alerts as events and objects on the bus.
+* `ledger`, `alert_agent`, `reporter`: alerts as events and objects on the bus.
 """
 
 from __future__ import annotations

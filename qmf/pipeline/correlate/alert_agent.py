@@ -83,19 +83,14 @@ class AlertAgent:
         domain: str = "default",
         state_dir: Path | None = None,
     ) -> None:
-        """Connect, and publish the alerts that are open.
+        """Connect, and publish the alerts that are open in the ledger.
 
         Args:
             url_or_bus: the broker's URL, or a bus.
             rules: that are evaluated.
             ledger: of published alerts.
             lake, late: properties of the job.
-            instance: last part of the agent's name.
-            domain: QMF domain.
-            state_dir: folder of the agent's epoch file.
-
-        Raises:
-            ConnectError, AuthenticationError, LinkError, CallerError: as of `Agent`.
+            instance, domain, state_dir: as of `Agent`, and its errors.
         """
         self._ledger = ledger
         self._thread: AgentThread = Agent.run_in_thread(
@@ -150,13 +145,7 @@ class AlertAgent:
     def publish(self, alerts: Sequence[AlertRow], stop: threading.Event, *, again: bool = False) -> bool:
         """Raise the events of some alerts, and wait until the broker has confirmed them.
 
-        Args:
-            alerts: in order.
-            stop: ends the waiting.
-            again: they may have been published before.
-
-        Returns:
-            False where it was stopped; then it is unknown which events the broker has.
+        False where `stop` ended the waiting; then it is unknown which events the broker has.
 
         Raises:
             PipelineError: the broker refused events.
@@ -166,7 +155,9 @@ class AlertAgent:
         for alert in alerts:
             if not alert.cleared:
                 self._add_object(alert)  # before the event: consoles may look for the object at once
-            self._agent.raise_event(_event(alert, again=again), severity=_severity(alert))
+            # That of the event's class for a cleared one.
+            severity = None if alert.cleared else alert.severity
+            self._agent.raise_event(_event(alert, again=again), severity=severity)
         while self._settled_count() - settled < len(alerts):
             if stop.wait(_TICK):
                 return False
@@ -213,20 +204,14 @@ class AlertAgent:
             known_object.change(alert)
             return
         alert_object = self._objects[alert.alert_id] = AlertObject(alert, rule, self)
-        known = self._ledger.acknowledged.get(alert.alert_id)
-        if known is not None:
-            alert_object.acknowledgedBy, alert_object.note = known.by, known.note
+        if alert.alert_id in self._ledger.acknowledged:
+            alert_object.acknowledgedBy, alert_object.note = self._ledger.acknowledged[alert.alert_id]
         self._agent.add(alert_object)
         self._set_open(alert.rule)
 
     def _set_open(self, name: str) -> None:
         self.job.open.set(len(self._objects))
         self._rules[name].open.set(sum(item.alert.rule == name for item in self._objects.values()))
-
-
-def _severity(alert: AlertRow) -> int | None:
-    """The alert's severity; None, for that of the event's class, for a cleared one."""
-    return None if alert.cleared else alert.severity
 
 
 def _event(alert: AlertRow, *, again: bool) -> model.AlertRaised | model.AlertChanged | model.AlertCleared:

@@ -22,30 +22,11 @@ from qmf.pipeline.lake.table_files import WrittenFile
 from qmf.pipeline.lake.table_settings import exact_statistics
 from qmf.pipeline.runners.runner import Rows
 
-#: Columns of the table, with their types in Arrow. `began` and `at` are timestamps made from `began_ns` and `at_ns`.
-COLUMNS = (
-    ("alert_id", "string"),
-    ("change", "string"),
-    ("rule", "string"),
-    ("rule_hash", "string"),
-    ("kind", "string"),
-    ("severity", "int16"),
-    ("subject", "string"),
-    ("agent", "string"),
-    ("object", "string"),
-    ("message", "string"),
-    ("reason", "string"),
-    ("value", "double"),
-    ("began_ns", "int64"),
-    ("at_ns", "int64"),
-    ("window_start_ns", "int64"),
-    ("window_end_ns", "int64"),
-    ("evidence", "string"),
-    ("labels", "string"),
-    ("annotations", "string"),
-)
+#: The columns of an `AlertRow`; the tables have `began` and `at` as well, timestamps made from `began_ns` and `at_ns`.
+COLUMNS = tuple(field.name for field in attrs.fields(AlertRow))
 
-_NAMES = [name for name, _type in COLUMNS]
+#: The Arrow types of its attributes.
+_TYPES = {"str": "string", "str | None": "string", "int": "int64", "float | None": "double"}
 
 #: The step of a stream; null in the table of a batch.
 _STEP = "step"
@@ -63,12 +44,7 @@ class AlertTable:
     """One table of alerts. Methods raise `LakeError` where the file system or the object store fails."""
 
     def __init__(self, out: str, by: str) -> None:
-        """Name a table.
-
-        Args:
-            out: folder or URL of the tables.
-            by: ``batch`` or ``stream``.
-        """
+        """Name a table in a folder or URL: ``batch`` or ``stream``."""
         root = str(local_path(out)) if is_local(out) else out.rstrip("/")
         #: The Delta table.
         self.table = LakeTable(f"{root}/{by}", statistics=exact_statistics(_schema()))
@@ -99,14 +75,14 @@ class AlertTable:
         """The alerts by time, as of `in_order`, few of them in memory."""
         if self.table.version() is None:
             return
-        names = ", ".join(quote_name(name) for name in _NAMES)
+        names = ", ".join(quote_name(name) for name in COLUMNS)
         with duckdb_errors(self.table.url), closing(connect()) as connection:
             connection.register("alerts", self.table.dataset(self.table.snapshot().files))
             connection.execute(
                 f"SELECT {names} FROM alerts ORDER BY at_ns, alert_id, change = 'cleared', change <> 'raised'"
             )
             while rows := connection.fetchmany(_PORTION):
-                yield from (AlertRow(**dict(zip(_NAMES, row, strict=True))) for row in rows)
+                yield from (AlertRow(**dict(zip(COLUMNS, row, strict=True))) for row in rows)
 
     def steps(self, after: int) -> list[tuple[int, list[AlertRow]]]:
         """The steps after a step that have alerts, with their alerts in order."""
@@ -116,7 +92,7 @@ class AlertTable:
         from pyarrow import dataset
 
         later = dataset.field(_STEP) > after
-        table = self.table.dataset(self.table.snapshot().files).to_table(columns=[*_NAMES, _STEP], filter=later)
+        table = self.table.dataset(self.table.snapshot().files).to_table(columns=[*COLUMNS, _STEP], filter=later)
         found: dict[int, list[AlertRow]] = {}
         for row in table.to_pylist():
             found.setdefault(row.pop(_STEP), []).append(AlertRow(**row))
@@ -136,7 +112,17 @@ def alerts(out: str, *, by: str = "stream") -> Any:
 
 def _schema() -> Any:
     pa = import_pyarrow()
-    return pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in COLUMNS])
+    types = {field.name: _TYPES[str(field.type)] for field in attrs.fields(AlertRow)} | {"severity": "int16"}
+    return pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in types.items()])
+
+
+def fill_columns(table: Any, schema: Any, name: str, value: str) -> Any:
+    """A table with the other columns of a wider schema, of which one has a value and the others are null."""
+    pa = import_pyarrow()
+    for field in list(schema)[len(table.schema) :]:
+        own = [value if field.name == name else None] * table.num_rows
+        table = table.append_column(field, pa.array(own, field.type))
+    return table
 
 
 def alert_tables(alerts: Iterator[AlertRow]) -> Iterator[Any]:
@@ -146,12 +132,7 @@ def alert_tables(alerts: Iterator[AlertRow]) -> Iterator[Any]:
 
 
 def arrow_table(rows: Sequence[AlertRow], step: int | None) -> Any:
-    """Alerts with the columns of the tables.
-
-    Args:
-        rows: the alerts.
-        step: of a stream; None in a batch.
-    """
+    """Alerts with the columns of the tables; the step is that of a stream, None in a batch."""
     pa = import_pyarrow()
     table = pa.Table.from_pylist([attrs.asdict(row) for row in rows], schema=_schema())
     for name in ("began", "at"):

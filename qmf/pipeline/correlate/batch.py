@@ -15,19 +15,22 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.alert_table import COLUMNS, AlertTable, alert_tables, arrow_table
+from qmf.pipeline.correlate.alert_table import COLUMNS, AlertTable, alert_tables, arrow_table, fill_columns
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
-from qmf.pipeline.correlate.batch_input import BatchInput, batch_input, merged_arrivals, whole_pass
-from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass, count_portions
-from qmf.pipeline.correlate.file_signals import (
+from qmf.pipeline.correlate.batch_input import (
     FAILURE,
     SIGNAL_KEY,
     SIGNAL_ORDER,
+    BatchInput,
+    CorrelateOptions,
+    batch_input,
+    merged_arrivals,
     signal_schema,
     signal_table,
+    whole_pass,
 )
-from qmf.pipeline.correlate.followed_rows import FollowedRows, signals_of_files
-from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass, count_portions
+from qmf.pipeline.correlate.followed import FollowedRows, signals_of_files
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow, signal_rows
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.runners.runner import Rows, Runner
@@ -59,12 +62,7 @@ class BatchResult:
 
 @attrs.frozen
 class LakeAlerts:
-    """What the rules find in a lake.
-
-    Attributes:
-        alerts: in order.
-        counts, failures: as of `BatchResult`.
-    """
+    """What the rules find in a lake: the alerts in order, and counts and failures as of `BatchResult`."""
 
     alerts: Sequence[AlertRow]
     counts: EvaluationCounts
@@ -98,8 +96,7 @@ def correlate_batch(
     """Evaluate the rules over a lake, and write the table.
 
     Args:
-        runner: where to run.
-        options: of the job.
+        runner, options: where to run, and what.
         print_line: called for each class of a rule that the lake doesn't have.
         until: evaluate the time before this only, ns since 1970; None for all.
 
@@ -117,8 +114,7 @@ def evaluate_lake(
 ) -> LakeAlerts:
     """Evaluate the rules over a lake, and write nothing; otherwise as `correlate_batch`."""
     with _open_evaluation(runner, options, print_line, until) as evaluation:
-        names = [name for name, _type in COLUMNS]
-        alerts = [AlertRow(**row) for row in evaluation.alerts().select(names).table().to_pylist()]
+        alerts = [AlertRow(**row) for row in evaluation.alerts().select(COLUMNS).table().to_pylist()]
         return LakeAlerts(in_order(alerts), *evaluation.others())
 
 
@@ -163,10 +159,7 @@ def _alerts(
     alerts = given.evaluator(left_out).batch(count_portions(portions(), over, counts), over, divided=True)
     schema = _alert_schema()
     for table in alert_tables(alerts):
-        for field in list(schema)[len(table.schema) :]:
-            value = [_ALERT] * table.num_rows if field.name == _ROW else [None] * table.num_rows
-            table = table.append_column(field, pa.array(value, field.type))
-        yield from table.to_batches()
+        yield from fill_columns(table, schema, _ROW, _ALERT).to_batches()
     others: list[dict[str, Any]] = [{"signals": counts[0].rows, "misdated": counts[0].misdated}]
     others += [{"number": number, FAILURE: text} for number, text in failed.items()]
     yield from pa.Table.from_pylist([{_ROW: _OTHER, **row} for row in others], schema).to_batches()

@@ -1,12 +1,12 @@
-"""What a batch reads and evaluates, as a value that other processes can have, and its steps, which know no runner.
+"""What rules read and evaluate, as a value that other processes can have, and its steps, which know no runner.
 
-A batch is a map on files (`BatchInput.times`, `BatchInput.reader`), a key (rule and subject), and a reduce on the
-signals of each key in the order of time (`BatchInput.evaluator`).
+A batch is a map on files (`BatchInput.times`, `file_signals`), a key (`SIGNAL_KEY`), and a reduce on the signals of
+each key in the order of time (`BatchInput.evaluator`). A stream has the same map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -15,21 +15,52 @@ import attrs
 from qmf.pipeline.correlate.evaluation import EvaluationPass, Evaluator
 from qmf.pipeline.correlate.event_time import ended_runs, merged_runs, outages
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, counted_rows
-from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.correlate.signal_reader import SignalReader
+from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
+from qmf.pipeline.correlate.signals import SIGNAL_COLUMNS
 from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import LeftOut
 from qmf.pipeline.lake.table_files import FilesByTable
+
+#: The text of an expression that could not be computed, in a row of its own with the number of the rule.
+FAILURE = "failure"
+
+#: By what signals are brought together, and by what those of a subject are sorted.
+SIGNAL_KEY, SIGNAL_ORDER = ("rule", "key"), ("at", "ts", "run", "seq", "role")
 
 _EARLIEST = -(1 << 62)
 
 
 @attrs.frozen(kw_only=True)
+class CorrelateOptions:
+    """What to correlate.
+
+    Attributes:
+        lake: path, or URL of an object store.
+        out: folder of the tables; for a stream a folder of this machine.
+        rules: to evaluate.
+        first, last: days of a batch, ``2030-01-31``, both included; None for no limit.
+        late: ns that rows may be late, see `event_time`.
+        storage: settings of the object store.
+        wrong: the errors of rules that are in the file and were left out, for reports.
+    """
+
+    lake: str
+    out: str
+    rules: tuple[Rule, ...]
+    first: str | None = None
+    last: str | None = None
+    late: int = 0
+    storage: Mapping[str, str] = attrs.field(factory=dict)
+    wrong: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
 class BatchInput:
-    """What a batch reads and evaluates.
+    """What a batch reads and evaluates. Its methods raise `LakeError` for a file that cannot be read on this machine.
 
     Attributes:
         lake: absolute path or URL.
@@ -52,20 +83,12 @@ class BatchInput:
     uncounted: tuple[LeftOut, ...]
 
     def times(self, files: FilesByTable) -> Arrivals:
-        """What the rows of files tell besides their values.
-
-        Raises:
-            LakeError: a file is not on this machine, or cannot be read.
-        """
+        """What the rows of files tell besides their values."""
         with closing(LakeRows(DeltaLake(self.lake, self.storage), self.late)) as rows:
             return rows.arrivals(self.rows(files))
 
     def reader(self, connection: Any = None) -> SignalReader:
-        """A reader of signals from `rows`; to be closed.
-
-        Args:
-            connection: to DuckDB, for this reader only; None for a new one.
-        """
+        """A reader of signals from `rows`, as of `SignalReader`; to be closed."""
         return SignalReader(self.plan, self.late, self.schemas, strict=False, connection=connection)
 
     def rows(self, files: FilesByTable) -> dict[str, Any]:
@@ -82,11 +105,7 @@ class BatchInput:
 
 
 def batch_input(options: CorrelateOptions, print_line: Callable[[str], None]) -> tuple[BatchInput, FilesByTable]:
-    """What a batch is about, and the files to read.
-
-    Args:
-        options: of the job.
-        print_line: called for each class of a rule that the lake doesn't have.
+    """What a batch is about, and the files to read; `print_line` gets each class of a rule that the lake doesn't have.
 
     Raises:
         LakeError: no lake.
@@ -124,13 +143,7 @@ def merged_arrivals(several: Sequence[Arrivals]) -> Arrivals:
 
 
 def whole_pass(arrivals: Arrivals, late: int, until: int | None = None) -> EvaluationPass:
-    """The only pass of a batch.
-
-    Args:
-        arrivals: of all rows.
-        late: ns that rows may be late, see `event_time`.
-        until: evaluate the time before this only, ns since 1970; None for all.
-    """
+    """The only pass of a batch: over all rows, or the time before `until`."""
     last = max((last for _, last in arrivals.runs.values()), default=-1)
     end = last + 1 if until is None else min(until, last + 1)
     return EvaluationPass(
@@ -142,3 +155,31 @@ def whole_pass(arrivals: Arrivals, late: int, until: int | None = None) -> Evalu
         ended=ended_runs(arrivals.runs),
         dated=late > 0,
     )
+
+
+def file_signals(
+    given: BatchInput, connection: Any, files: FilesByTable, followed: Iterable[tuple[str, Any]] = ()
+) -> Iterator[Any]:
+    """The signals of files, and what failed; `followed` are rows of `SignalReader.followed_changes`, by class."""
+    pa = import_pyarrow()
+    with closing(given.reader(connection)) as reader:
+        for name, rows in followed:
+            reader.restore_followed({name: rows})
+        for batch in reader.signal_batches(given.rows(files)):
+            yield batch.append_column(FAILURE, pa.nulls(batch.num_rows, pa.string()))
+        nothing = (None,) * (len(SIGNAL_COLUMNS) - 1)
+        yield from signal_table([(number, *nothing, text) for number, text in reader.failures.items()]).to_batches()
+
+
+def signal_schema(*, failures: bool = True) -> Any:
+    """The columns of signals as an Arrow schema, with `FAILURE` where there are rows of failures among them."""
+    pa = import_pyarrow()
+    types = {"INTEGER": pa.int32(), "VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
+    columns = (*SIGNAL_COLUMNS, (FAILURE, "VARCHAR")) if failures else SIGNAL_COLUMNS
+    return pa.schema([(name, types[type]) for name, type in columns])
+
+
+def signal_table(rows: Iterable[SignalRow], *, failures: bool = True) -> Any:
+    """Signals as an Arrow table, as of `signal_schema`."""
+    schema = signal_schema(failures=failures)
+    return import_pyarrow().Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

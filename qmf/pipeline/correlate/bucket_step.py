@@ -15,9 +15,9 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.alert_table import arrow_table
+from qmf.pipeline.correlate.alert_table import arrow_table, fill_columns
 from qmf.pipeline.correlate.alerts import AlertRow
-from qmf.pipeline.correlate.batch_input import BatchInput
+from qmf.pipeline.correlate.batch_input import FAILURE, SIGNAL_ORDER, BatchInput, signal_schema
 from qmf.pipeline.correlate.detector_table import (
     BUCKET,
     STATE,
@@ -26,9 +26,8 @@ from qmf.pipeline.correlate.detector_table import (
     detector_schema,
     stored_rows,
 )
-from qmf.pipeline.correlate.detectors import NEVER
+from qmf.pipeline.correlate.detectors.base import NEVER
 from qmf.pipeline.correlate.evaluation import AT, KEY, RULE, EvaluationPass, Evaluator, Subject, orphans_cleared
-from qmf.pipeline.correlate.file_signals import FAILURE, SIGNAL_ORDER, signal_schema
 from qmf.pipeline.correlate.signal_reader import SignalRow, signal_rows
 from qmf.pipeline.correlate.steps import StepPortions, signal_order
 from qmf.pipeline.duckdb_queries import text
@@ -73,13 +72,9 @@ def step_schema() -> Any:
 
 
 def bucket_files(bucket: str, files: Sequence[str], *, whole: bool, idle: bool) -> dict[str, Any]:
-    """The row before the signals of a bucket.
+    """The row before the signals of a bucket: the files with its states, inside the table.
 
-    Args:
-        bucket: its name.
-        files: with its states, inside the table.
-        whole: the bucket is written as a whole.
-        idle: without signals there is nothing to do.
+    The bucket is written as a `whole`, or `idle`: without signals there is nothing to do.
     """
     content = json.dumps({"files": list(files), "whole": whole, "idle": idle})
     return {"rule": _FILES, "key": "", FAILURE: content, BUCKET: bucket}
@@ -96,15 +91,12 @@ def result_schema() -> Any:
 
 @attrs.frozen(kw_only=True)
 class BucketStep:
-    """The reduce.
+    """The reduce of a step, for the time of a pass.
 
     Attributes:
-        given: what is read and evaluated.
-        left_out: the numbers of rules that read nothing.
-        over: the time of the step.
+        given, left_out: what is read and evaluated, and the numbers of rules that read nothing.
         has_other_ends: detectors that wait for heartbeats may have something to do.
-        step: its number.
-        buckets: the number of buckets.
+        step, buckets: its number, and the number of buckets.
         table: of the detectors.
     """
 
@@ -180,18 +172,10 @@ class _StoredBucket:
     """What earlier steps have stored of a bucket."""
 
     def __init__(self, connection: Any, table: LakeTable, paths: Sequence[str], last_step: int) -> None:
-        """Read what is stored.
-
-        Args:
-            connection: to DuckDB; holds a temporary table until the next bucket.
-            table: with the files.
-            paths: of the files.
-            last_step: number of the step before.
-        """
+        """Read what is stored in some files; the connection holds a temporary table until the next bucket."""
         self._connection, self._last_step = connection, last_step
-        rows = stored_rows(table, paths) if paths else detector_schema().empty_table()
-        self._rows = rows
-        connection.register("qmf_bucket", rows)
+        self._rows = stored_rows(table, paths) if paths else detector_schema().empty_table()
+        connection.register("qmf_bucket", self._rows)
         latest = "arg_max({'name': name, 'kind': kind, 'due': due, 'pending': pending, 'content': content}, step)"
         connection.execute(
             f"create or replace temp table qmf_states as from (select hash, key, unnest({latest}) from qmf_bucket "
@@ -309,10 +293,6 @@ def _batches(rows: Sequence[dict[str, Any]], row: str) -> Iterator[Any]:
 
 
 def _alert_batches(alerts: Sequence[AlertRow], step: int, row: str) -> Iterator[Any]:
-    pa, schema = import_pyarrow(), result_schema()
     for start in range(0, len(alerts), _PORTION):
         table = arrow_table(alerts[start : start + _PORTION], step)
-        for field in list(schema)[len(table.schema) :]:
-            value = row if field.name == ROW else None
-            table = table.append_column(field, pa.array([value] * table.num_rows, field.type))
-        yield from table.to_batches()
+        yield from fill_columns(table, result_schema(), ROW, row).to_batches()

@@ -17,17 +17,6 @@ from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, Memb
 from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.table_paths import class_path, kind_path
 
-_KINDS: Mapping[SelectedTable, RowKind] = {
-    SelectedTable.SAMPLES: RowKind.OBJECTS,
-    SelectedTable.EVENTS: RowKind.EVENTS,
-    SelectedTable.HEARTBEATS: RowKind.HEARTBEATS,
-    SelectedTable.GAPS: RowKind.GAPS,
-    SelectedTable.AGENTS: RowKind.AGENTS,
-}
-
-#: Values without a row: nothing arrives at that time.
-_NOTHING = object()
-
 #: The object is deleted at that time.
 _DELETED = object()
 
@@ -42,9 +31,7 @@ class CaseSeries:
     """Rows of one object, event, agent or recorder, at regular times.
 
     Attributes:
-        source: what kind of rows.
         package, name: of the class; empty for kinds without one.
-        agent, object: that they are of.
         times: of each row, in ns since the beginning of the test.
         cells: the values of each row, by column.
         deleted: for each row, the object is deleted with it.
@@ -60,16 +47,12 @@ class CaseSeries:
     deleted: tuple[bool, ...]
 
 
-def expand(text: str) -> list[float | None]:
+def expand(text: str) -> list[object]:
     """Values in the notation of promtool: ``1 2x3 0+10x5 _x2``; None for nothing.
 
     Raises:
         ValueError: the notation is wrong.
     """
-    return [None if item is _NOTHING else item for item in _items(text)]  # type: ignore[misc]
-
-
-def _items(text: str) -> list[object]:
     found: list[object] = []
     for item in text.split():
         match = _ITEM.fullmatch(item)
@@ -78,7 +61,7 @@ def _items(text: str) -> list[object]:
         count = int(match["count"] or 0)
         if match["first"] in ("_", "deleted"):
             # As for promtool: `_x3` is three times nothing, but `5x3` four times 5.
-            found += [_NOTHING if match["first"] == "_" else _DELETED] * max(count, 1)
+            found += [None if match["first"] == "_" else _DELETED] * max(count, 1)
             continue
         first, step = _number(match["first"]), _number(match["step"] or "0")
         found += [first + number * step for number in range(count + 1)]
@@ -121,10 +104,10 @@ def _rows(
         return (), (), ()
     columns, constants = _columns(table, given)
     cells, times, deleted = [], [], []
-    for number, row in enumerate(itertools.zip_longest(*columns.values(), fillvalue=_NOTHING) if columns else [()]):
-        if columns and all(item is _NOTHING for item in row):
+    for number, row in enumerate(itertools.zip_longest(*columns.values()) if columns else [()]):
+        if columns and all(item is None for item in row):
             continue
-        values = {name: item for name, item in zip(columns, row, strict=True) if item not in (_NOTHING, _DELETED)}
+        values = {name: item for name, item in zip(columns, row, strict=True) if item not in (None, _DELETED)}
         cells.append({**constants, **values})
         times.append(start + number * interval)
         deleted.append(_DELETED in row)
@@ -138,9 +121,9 @@ def _columns(table: RuleTable, given: Mapping[str, Any]) -> tuple[dict[str, list
     for name, value in given.items():
         try:
             if isinstance(value, list):
-                columns[name] = [_NOTHING if item == "_" else item for item in value]
+                columns[name] = [None if item == "_" else item for item in value]
             elif isinstance(value, str) and _is_notation(value):
-                columns[name] = _items(value)
+                columns[name] = expand(value)
             else:
                 constants[name] = value
         except ValueError as error:
@@ -183,7 +166,7 @@ class CaseLake:
             version = _version(own)
             if version is not None:
                 self.classes = (*self.classes, RecordedClass(version, path))
-            self.rows[path] = _table(_KINDS[own[0].source], version, own, numbers)
+            self.rows[path] = _table(own[0].source.kind, version, own, numbers)
         self.goodbyes = sorted(
             (at, item.agent)
             for item in series
@@ -194,7 +177,7 @@ class CaseLake:
 
 
 def _path(series: CaseSeries) -> str:
-    kind = _KINDS[series.source]
+    kind = series.source.kind
     return class_path(kind, series.package, series.name.lower()) if series.source.has_class else kind_path(kind)
 
 

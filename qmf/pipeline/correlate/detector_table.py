@@ -20,8 +20,8 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.detectors import NEVER
-from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot
+from qmf.pipeline.correlate.detectors.base import NEVER
+from qmf.pipeline.correlate.followed import FollowedSnapshot
 from qmf.pipeline.correlate.stream_state import StoredState, StreamProgress, StreamSnapshot, WaitingSignal
 from qmf.pipeline.errors import lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
@@ -150,15 +150,9 @@ class DetectorTable:
     def commit(
         self, progress: TaskProgress, written: Sequence[WrittenFile], files: Mapping[str, Sequence[str]]
     ) -> list[str]:
-        """Commit a step, or progress alone.
+        """Commit the progress and the files of a step; returns those that are not needed any more, for `remove`.
 
-        Args:
-            progress: after the step.
-            written: files of the step.
-            files: of the buckets of the step, before it; those of which `is_whole` is true are replaced.
-
-        Returns:
-            the files that are not needed any more, for `remove`.
+        `files` are those of the buckets of the step before it; buckets of which `is_whole` is true are replaced.
         """
         schema, step = detector_schema(), progress.stream.step
         row = dict.fromkeys(schema.names) | {

@@ -13,16 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from qmf.pipeline.correlate.alerts import PENDING, AlertRow
-from qmf.pipeline.correlate.detectors import (
+from qmf.pipeline.correlate.detectors import create_detector
+from qmf.pipeline.correlate.detectors.base import (
     BEGIN,
     NEVER,
     AlertChange,
     Detector,
     DetectorContext,
     Signal,
-    create_detector,
+    alert_id,
+    open_alerts,
+    subject_of,
 )
-from qmf.pipeline.correlate.detectors.base import alert_id, open_alerts, subject_of
 from qmf.pipeline.correlate.rules import AbsenceRule, Rule
 from qmf.pipeline.correlate.signal_reader import SignalRow
 
@@ -58,13 +60,7 @@ class EvaluationPass:
 
 @attrs.frozen
 class EvaluationCounts:
-    """What a pass did.
-
-    Attributes:
-        rows: signals.
-        misdated: of these, evaluated at the time of their arrival.
-        too_late: of these, dropped.
-    """
+    """What a pass did: the number of signals, and of these how many counted as of their arrival, or were dropped."""
 
     rows: int = 0
     misdated: int = 0
@@ -85,12 +81,7 @@ class Evaluator:
     """Holds the detectors of some rules."""
 
     def __init__(self, rules: Sequence[Rule], hashes: Sequence[str]) -> None:
-        """Begin without detectors.
-
-        Args:
-            rules: by their numbers in the signals.
-            hashes: of the rules as the user wrote them.
-        """
+        """Begin without detectors; the hashes are those of the rules as the user wrote them."""
         self.rules = rules
         #: The numbers of rules that read nothing, as they don't fit their classes: time doesn't pass for them.
         self.left_out: frozenset[int] = frozenset()
@@ -128,12 +119,9 @@ class Evaluator:
     def batch(
         self, portions: Iterable[Sequence[SignalRow]], over: EvaluationPass, *, divided: bool = False
     ) -> Iterator[AlertRow]:
-        """Evaluate all signals, and keep no detector. Signals outside of the time of the pass are left out.
+        """Evaluate sorted signals, and keep no detector. Signals outside of the time of the pass are left out.
 
-        Args:
-            portions: the signals, sorted.
-            over: the pass.
-            divided: these are the signals of some subjects, those of `expected_signals` among them.
+        `divided`: these are the signals of some subjects, those of `expected_signals` among them.
         """
         self._start(over)
         seeds = self._seeds(over)
@@ -168,12 +156,9 @@ class Evaluator:
         *,
         has: Callable[[Subject], bool] = lambda _subject: True,
     ) -> list[AlertRow]:
-        """Evaluate the signals of one step, which are within its time, and keep the detectors.
+        """Evaluate the sorted signals of one step, which are within its time, and keep the detectors.
 
-        Args:
-            portions: the signals, sorted.
-            over: the pass.
-            has: whether an expected subject belongs to this evaluator; the signals are of those that do.
+        `has` says whether an expected subject belongs to this evaluator; the signals are of those that do.
         """
         self._start(over)
         self.touched = set()
@@ -261,18 +246,9 @@ class Evaluator:
 
 
 def orphans_cleared(name: str, kind: str, hash: str, key: str, state: str, at: int) -> list[AlertRow]:
-    """The ends of the alerts of a rule that was changed or removed.
-
-    Args:
-        name, kind, hash: of the rule.
-        key: of a subject.
-        state: of its detector.
-        at: the time.
-    """
+    """The ends of the alerts of a rule that was changed or removed, by the state of a detector of it."""
     reason = "the rule was changed or removed"
-    return [
-        alert_row(name, kind, hash, alert.clearing_change(own, at, reason)) for own, alert in open_alerts(key, state)
-    ]
+    return [alert_row(name, kind, hash, alert.clear(at, reason)) for alert in open_alerts(key, state)]
 
 
 def count_portions(

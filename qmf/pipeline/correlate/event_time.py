@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from qmf.pipeline.correlate.detectors import NEVER
+from qmf.pipeline.correlate.detectors.base import NEVER
 from qmf.pipeline.lake.runs import SILENCE_NS
 
 #: First and last arrival of the rows of each recorder's run.
@@ -28,13 +28,7 @@ CONNECTION_REASONS = {"disconnected": False, "connected again": True}
 
 @attrs.frozen
 class ConnectionChange:
-    """A recorder lost its connection, or is connected again.
-
-    Attributes:
-        run: of the recorder.
-        at: when, by the recorder's clock.
-        again: it is connected again.
-    """
+    """A recorder's run lost its connection, or is connected `again`, at a time by its clock."""
 
     run: str
     at: int
@@ -52,12 +46,7 @@ def merged_runs(*several: Runs) -> dict[str, tuple[int, int]]:
 
 
 def outages(runs: Runs, changes: Iterable[ConnectionChange] = ()) -> list[tuple[int, int]]:
-    """Intervals in which no recorder was recording, from the first arrival on; one that has not ended has no limit.
-
-    Args:
-        runs: first and last arrival of each run.
-        changes: of the runs' connections.
-    """
+    """Intervals in which no recorder was recording, from the first arrival on; one that has not ended has no limit."""
     changes_by_run: dict[str, list[ConnectionChange]] = {}
     for change in changes:
         changes_by_run.setdefault(change.run, []).append(change)

@@ -21,31 +21,19 @@ class ExpressionError(ValueError):
 
 
 def check_expression(text: str) -> None:
-    """Check the syntax.
-
-    Raises:
-        ExpressionError: it is wrong.
-    """
+    """Check the syntax; raises `ExpressionError`, as all functions here."""
     _parse(text)
 
 
 def columns_of(text: str) -> list[tuple[str, ...]]:
-    """The columns of an expression, each as its name, or as the names of a reference and a column.
-
-    Raises:
-        ExpressionError: the syntax is wrong.
-    """
+    """The columns of an expression, each as its name, or as the names of a reference and a column."""
     expressions = _sqlglot().exp
     names = [_names(column) for column in _parse(text).find_all(expressions.Column)]
     return list(dict.fromkeys(names))
 
 
 def functions_of(text: str) -> list[str]:
-    """The names of the functions of an expression, as DuckDB calls them.
-
-    Raises:
-        ExpressionError: the syntax is wrong.
-    """
+    """The names of the functions of an expression, as DuckDB calls them."""
     calls = (node.sql(dialect="duckdb") for node in _parse(text).find_all(_sqlglot().exp.Func))
     return list(dict.fromkeys(match[1] for call in calls if (match := _CALL.match(call))))
 
@@ -57,9 +45,6 @@ def to_duckdb(text: str, names: Mapping[str, str], relation: str) -> str:
         text: the expression.
         names: the columns as the table spells them, by their names in lower case.
         relation: whose columns those without a reference are, quoted.
-
-    Raises:
-        ExpressionError: the syntax is wrong.
     """
     expressions = _sqlglot().exp
 

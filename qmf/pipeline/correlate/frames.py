@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
-import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from qmf.pipeline.correlate.alert_table import alert_tables, arrow_table
-from qmf.pipeline.correlate.batch_input import whole_pass
-from qmf.pipeline.correlate.evaluation import EvaluationPass, Evaluator
+from qmf.pipeline.correlate.batch_input import (
+    SIGNAL_KEY,
+    SIGNAL_ORDER,
+    BatchInput,
+    signal_schema,
+    signal_table,
+    whole_pass,
+)
+from qmf.pipeline.correlate.evaluation import EvaluationPass
 from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange
-from qmf.pipeline.correlate.file_signals import SIGNAL_KEY, SIGNAL_ORDER, signal_schema, signal_table
 from qmf.pipeline.correlate.lake_rows import Arrivals
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rules import Rule
@@ -29,7 +34,7 @@ from qmf.pipeline.correlate.signal_reader import SignalReader, signal_rows
 from qmf.pipeline.correlate.signals import event_time_sql, followed_columns
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.arrow import table_portions
 from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.table_paths import kind_path
 from qmf.pipeline.runners.runner import conformed_batches
@@ -66,12 +71,17 @@ def alert_frame(given: Sequence[tuple[FrameClass, DataFrame]], rules: Sequence[R
     with closing(SignalReader(plan, late, schemas)):
         pass  # raises where rules don't fit their classes
     over = whole_pass(_arrivals(frames, late), late)
-    make = _SignalMaker(plan, late, schemas, _followed_objects(plan, rules, frames))
+    own = BatchInput(
+        lake="", storage={}, late=late, plan=plan, rules=complete_rules(rules, plan),
+        hashes=tuple(rule.hash for rule in rules), schemas=schemas, uncounted=(),
+    )  # fmt: skip
+    followed = _followed_objects(plan, rules, frames)
     types = from_arrow_schema(signal_schema(failures=False))
-    parts = [frames[table.path].mapInArrow(make.of(table.path), types) for table in plan.tables if table.path in frames]
-    evaluate = _Evaluation(complete_rules(rules, plan), tuple(rule.hash for rule in rules), over)
+    parts = [
+        frames[table.path].mapInArrow(partial(_signals, own, followed, table.path), types) for table in plan.tables
+    ]
     spark = given[0][1].sparkSession
-    expected = evaluate.evaluator().expected_signals(over)
+    expected = own.evaluator(frozenset()).expected_signals(over)
     if expected:
         parts.append(spark.createDataFrame(signal_table(expected, failures=False), types))
     schema = arrow_table([], None).schema
@@ -79,59 +89,22 @@ def alert_frame(given: Sequence[tuple[FrameClass, DataFrame]], rules: Sequence[R
         return spark.createDataFrame([], from_arrow_schema(schema)).drop("step")
     signals = reduce(DataFrame.unionAll, parts)
     shares = signals.repartition(*SIGNAL_KEY).sortWithinPartitions(*SIGNAL_KEY, *SIGNAL_ORDER)
-    return shares.mapInArrow(evaluate.alerts, from_arrow_schema(schema)).drop("step")
+    return shares.mapInArrow(partial(_alerts, own, over), from_arrow_schema(schema)).drop("step")
 
 
-@attrs.frozen
-class _SignalMaker:
-    """The map.
-
-    Attributes:
-        plan: what the rules read.
-        late: ns that rows may be late.
-        schemas: the Arrow schema of each table.
-        followed: the objects that rules follow references to, Arrow tables by path.
-    """
-
-    plan: ReadPlan
-    late: int
-    schemas: Mapping[str, Any]
-    followed: Mapping[str, Any]
-
-    def of(self, path: str) -> Any:
-        """The function of `mapInArrow` for the rows of one table."""
-
-        def signals(batches: Iterable[Any]) -> Iterator[Any]:
-            with closing(SignalReader(self.plan, self.late, self.schemas, connection=task_connection())) as reader:
-                reader.follow(self.followed)
-                for rows in _portions(batches):
-                    found = reader.signal_batches({path: rows})
-                    yield from conformed_batches(found, signal_schema(failures=False))
-
-        return signals
+def _signals(given: BatchInput, followed: Mapping[str, Any], path: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """The map: signals of the rows of a table; `followed` are the objects that rules follow, by path."""
+    with closing(given.reader(task_connection())) as reader:
+        reader.follow(followed)
+        for rows in table_portions(batches, _ROWS):
+            yield from conformed_batches(reader.signal_batches({path: rows}), signal_schema(failures=False))
 
 
-@attrs.frozen
-class _Evaluation:
-    """The reduce.
-
-    Attributes:
-        rules, hashes: to evaluate.
-        over: the time.
-    """
-
-    rules: tuple[Rule, ...]
-    hashes: tuple[str, ...]
-    over: EvaluationPass
-
-    def evaluator(self) -> Evaluator:
-        """An evaluator without detectors."""
-        return Evaluator(self.rules, self.hashes)
-
-    def alerts(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The function of `mapInArrow` for sorted signals of some subjects."""
-        for table in alert_tables(self.evaluator().batch(map(signal_rows, batches), self.over, divided=True)):
-            yield from table.to_batches()
+def _alerts(given: BatchInput, over: EvaluationPass, batches: Iterable[Any]) -> Iterator[Any]:
+    """The reduce: alerts of sorted signals of some subjects."""
+    alerts = given.evaluator(frozenset()).batch(map(signal_rows, batches), over, divided=True)
+    for table in alert_tables(alerts):
+        yield from table.to_batches()
 
 
 def _by_path(given: Sequence[tuple[FrameClass, DataFrame]]) -> dict[str, DataFrame]:
@@ -150,14 +123,16 @@ def _classes(given: Sequence[tuple[FrameClass, DataFrame]]) -> list[RecordedClas
 def _arrivals(frames: Mapping[str, DataFrame], late: int) -> Arrivals:
     """What all rows tell about time."""
     ends = (F.min("_received_ns"), F.max("_received_ns"))
-    times = [frame.select("_run", "_received_ns") for path, frame in frames.items() if path != _path(RowKind.SCHEMAS)]
+    times = [
+        frame.select("_run", "_received_ns") for path, frame in frames.items() if path != kind_path(RowKind.SCHEMAS)
+    ]
     runs = {
         run: (first, last)
         for run, first, last in reduce(DataFrame.unionAll, times).groupBy("_run").agg(*ends).collect()
     }
     changes: list[ConnectionChange] = []
     goodbyes: list[tuple[int, str]] = []
-    gaps, agents = (frames.get(_path(kind)) for kind in (RowKind.GAPS, RowKind.AGENTS))
+    gaps, agents = (frames.get(kind_path(kind)) for kind in (RowKind.GAPS, RowKind.AGENTS))
     if gaps is not None:
         own = gaps.where(F.col("reason").isin(list(CONNECTION_REASONS))).select("_run", "_received_ns", "reason")
         changes = [ConnectionChange(run, at, CONNECTION_REASONS[reason]) for run, at, reason in own.collect()]
@@ -183,20 +158,3 @@ def _followed_objects(plan: ReadPlan, rules: Sequence[Rule], frames: Mapping[str
             frame = frames[table.path]
             found[table.path] = frame.select([column for column in frame.columns if column.lower() in needed]).toArrow()
     return found
-
-
-def _portions(batches: Iterable[Any]) -> Iterator[Any]:
-    """Record batches as tables of many rows."""
-    pa = import_pyarrow()
-    waiting: list[Any] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(item.num_rows for item in waiting) >= _ROWS:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-
-
-def _path(kind: RowKind) -> str:
-    return kind_path(kind)

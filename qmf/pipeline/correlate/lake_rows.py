@@ -86,9 +86,7 @@ class LakeRows:
     def added_files(self, after: Position, until: Position, *, since: int = 0) -> dict[str, list[TableFile]]:
         """The files whose rows came between two positions, of each table that has any.
 
-        Args:
-            after, until: the positions.
-            since: of tables that are not in the first position, no files whose rows all arrived before this, ns.
+        Of tables that are not in the first one, those whose rows all arrived before `since`, ns, are left out.
         """
         files = {
             path: [

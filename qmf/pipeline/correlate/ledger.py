@@ -20,39 +20,22 @@ from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.errors import LakeError, lake_errors
 
 
-@attrs.frozen
-class Acknowledgement:
-    """An operator takes care of an alert.
-
-    Attributes:
-        by: name of the operator.
-        note: the operator's remark.
-    """
-
-    by: str
-    note: str
-
-
 class AlertLedger:
     """Reads the file, and appends to it. May be called from any thread.
 
     Attributes:
         open: published alerts that are not cleared, by id.
         unconfirmed: alerts whose publication began and was not confirmed, by key, in order.
-        acknowledged: acknowledgements of open alerts, by id.
+        acknowledged: who takes care of open alerts, and with what remark, by id.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read an existing file, or create one.
-
-        Raises:
-            LakeError: the file system failed, or the file is not a ledger.
-        """
+        """Read an existing file, or create one; raises `LakeError` where that fails, or the file is not a ledger."""
         self._path = path
         self._lock = threading.Lock()
         self.open: dict[str, AlertRow] = {}
         self.unconfirmed: dict[str, AlertRow] = {}
-        self.acknowledged: dict[str, Acknowledgement] = {}
+        self.acknowledged: dict[str, tuple[str, str]] = {}
         self._done: set[str] = set()
         with lake_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,4 +104,4 @@ class AlertLedger:
                 self.open[alert.alert_id] = attrs.evolve(alert, change="raised", at_ns=known.at_ns)
         if "acknowledge" in entry:
             alert_id, by, note = entry["acknowledge"]
-            self.acknowledged[alert_id] = Acknowledgement(by, note)
+            self.acknowledged[alert_id] = by, note

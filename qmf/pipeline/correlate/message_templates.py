@@ -1,13 +1,15 @@
-"""The texts of an alert: templates of the rule, or of its kind, with values from the evidence."""
+"""The texts of an alert: templates of the rule, or of its kind, with values from the evidence. Pure.
+
+Numbers are in the units of the rules, for people: ``1.61 GB``, ``2m 30s``, ``81 %``.
+"""
 
 from __future__ import annotations
 
 import datetime
 import string
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.human_units import TEMPLATE_FORMATS, human
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
@@ -21,6 +23,7 @@ from qmf.pipeline.correlate.rules import (
     ValueRule,
 )
 from qmf.views.times import duration_text
+from qmf.views.units import brief_quantity, scale
 
 #: Names in templates that are not columns.
 BUILT_IN_FIELDS = frozenset(
@@ -165,3 +168,77 @@ def _beyond(rule: ValueRule | RatioRule) -> str:
 def _escape(text: str) -> str:
     """A text as a template, with its braces escaped."""
     return text.replace("{", "{{").replace("}", "}}")
+
+
+# -- units
+
+#: Units in schemas, and what they are called here.
+_SCHEMA_UNITS: Mapping[str, str] = {
+    "byte": "bytes",
+    "bytes": "bytes",
+    "octet": "bytes",
+    "octets": "bytes",
+    "nanosecond": "ns",
+    "nanoseconds": "ns",
+    "ns": "ns",
+    "second": "s",
+    "seconds": "s",
+    "s": "s",
+    "percent": "percent",
+    "%": "percent",
+}
+
+#: What a unit becomes per second: time per time is a share of it.
+_PER_SECOND: Mapping[str, str] = {"bytes": "bytes/s", "s": "ratio", "ns": "ns/s"}
+
+
+def unit_of(schema_unit: str | None, *, per_second: bool = False) -> str:
+    """The unit of a column, or of its change per second."""
+    unit = _SCHEMA_UNITS.get((schema_unit or "").lower(), "number")
+    return _PER_SECOND.get(unit, "per second") if per_second else unit
+
+
+def human(value: float, unit: str = "number") -> str:
+    """A value in a unit, with about three digits."""
+    return _FORMATS.get(unit, scale)(value)
+
+
+def _size(value: float) -> str:
+    return scale(value, "B")
+
+
+def _seconds(value: float) -> str:
+    return duration_text(value * 1e9)
+
+
+def _share(value: float) -> str:
+    return brief_quantity(value * 100, "percent")
+
+
+_FORMATS: Mapping[str, Callable[[float], str]] = {
+    "bytes": _size,
+    "bytes/s": lambda value: scale(value, "B/s"),
+    "ns": duration_text,
+    "ns/s": lambda value: _share(value / 1e9),
+    "s": _seconds,
+    "percent": lambda value: brief_quantity(value, "percent"),
+    "ratio": _share,
+    "number": scale,
+    "per second": lambda value: f"{scale(value)}/s",
+}
+
+#: The units of values, as rules name them.
+UNITS = tuple(_FORMATS)
+
+#: Formats in templates besides those of Python; those of Prometheus' templates have their names, and mean the same.
+TEMPLATE_FORMATS: Mapping[str, Callable[[float], str]] = {
+    "bytes": _size,
+    "si": scale,
+    "ns": duration_text,
+    "seconds": _seconds,
+    "ratio": _share,
+    "humanize": scale,
+    "humanize1024": lambda value: scale(value, "B", binary=True),
+    "humanizeDuration": _seconds,
+    "humanizePercentage": _share,
+}

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from qmf.pipeline.correlate.human_units import unit_of
+from qmf.pipeline.correlate.expressions import columns_of
+from qmf.pipeline.correlate.message_templates import unit_of
 from qmf.pipeline.correlate.rule_table import RuleError
 from qmf.pipeline.correlate.rules import RateRule, RatioRule, Rule, RuleSelector, SelectedTable, ValueRule
 from qmf.pipeline.errors import LakeError
@@ -17,24 +18,10 @@ from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.table_paths import kind_path
 from qmf.schema import Style
 
-_KINDS: Mapping[SelectedTable, RowKind] = {
-    SelectedTable.SAMPLES: RowKind.OBJECTS,
-    SelectedTable.EVENTS: RowKind.EVENTS,
-    SelectedTable.HEARTBEATS: RowKind.HEARTBEATS,
-    SelectedTable.GAPS: RowKind.GAPS,
-    SelectedTable.AGENTS: RowKind.AGENTS,
-}
-
 
 @attrs.frozen
 class RuleInput:
-    """A rule that reads a table.
-
-    Attributes:
-        number: of the rule.
-        rule: the rule.
-        roles: indexes of its selectors that select rows of the table.
-    """
+    """A rule that reads a table, with its number and the indexes of those selectors that select rows of the table."""
 
     number: int
     rule: Rule
@@ -43,14 +30,7 @@ class RuleInput:
 
 @attrs.frozen(kw_only=True)
 class InputTable:
-    """A table of the lake that rules read.
-
-    Attributes:
-        path: inside the lake.
-        kind: of its rows.
-        versions: of its class; none for kinds without one.
-        inputs: the rules that read it.
-    """
+    """A table of the lake, with the versions of its class (none for kinds without one), and the rules that read it."""
 
     path: str
     kind: RowKind
@@ -97,13 +77,7 @@ class ReadPlan:
 
 
 def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass], where: str = "the lake") -> ReadPlan:
-    """Find out what to read.
-
-    Args:
-        rules: to evaluate.
-        known: class versions of the lake.
-        where: they are from, for messages.
-    """
+    """Find out what to read of the known class versions; `where` says for messages where these are from."""
     found: dict[str, InputTable] = {}
     roles: dict[str, dict[int, list[int]]] = {}
     errors: dict[int, str] = {}
@@ -142,7 +116,7 @@ def _selector_of_class(name: str) -> RuleSelector:
 def _tables(
     rule: Rule, selector: RuleSelector, known: Sequence[RecordedClass], missing: list[tuple[str, str]]
 ) -> Iterable[InputTable]:
-    kind = _KINDS[selector.source]
+    kind = selector.source.kind
     if not selector.source.has_class:
         return [InputTable(path=kind_path(kind), kind=kind)]
     events = selector.source is SelectedTable.EVENTS
@@ -155,16 +129,12 @@ def _tables(
     try:
         versions = versions_of([item.version for item in own], selector.package, selector.name)
     except LakeError as error:
-        raise RuleError(f"{rule.where(_class_key(selector))}: {error}") from error
+        raise RuleError(f"{rule.where('event' if events else 'class')}: {error}") from error
     paths: dict[str, list[ClassVersion]] = {}
     for item in own:
         if item.version in versions:
             paths.setdefault(item.table, []).append(item.version)
     return [InputTable(path=path, kind=kind, versions=tuple(found)) for path, found in paths.items()]
-
-
-def _class_key(selector: RuleSelector) -> str:
-    return "event" if selector.source is SelectedTable.EVENTS else "class"
 
 
 def complete_rules(rules: Sequence[Rule], plan: ReadPlan) -> tuple[Rule, ...]:
@@ -184,8 +154,6 @@ def _complete_rule(rule: Rule, tables: Sequence[InputTable]) -> Rule:
 
 def _unit(rule: Rule, columns: Mapping[str, LakeColumn]) -> str:
     """The unit of a rule's value, where all of its columns have the same."""
-    from qmf.pipeline.correlate.expressions import columns_of
-
     if isinstance(rule, RatioRule):
         return "ratio"
     if not isinstance(rule, ValueRule):

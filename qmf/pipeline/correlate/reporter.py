@@ -1,20 +1,48 @@
-"""Reports the alerts and statistics of a job on the bus: agent, ledger and publisher of one folder of tables."""
+"""Reports the alerts and statistics of a job on the bus: agent and ledger of one folder of tables."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import Protocol
 
 from qmf.bus import Bus
 from qmf.pipeline.correlate.alert_agent import AlertAgent
 from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.ledger import AlertLedger
-from qmf.pipeline.correlate.publishing import AlertPublisher
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.steps import StepResult
 from qmf.pipeline.lake.location import local_path
 
 _FOLDER = "_told"
+
+#: Alerts that are published between two entries of the ledger.
+CHUNK = 500
+
+
+class AlertSink(Protocol):
+    """Sends alerts to the bus, see `AlertAgent`."""
+
+    def publish(self, alerts: Sequence[AlertRow], stop: threading.Event, *, again: bool = False) -> bool:
+        """Publish some alerts, and wait until the broker has confirmed them."""
+        ...
+
+
+def publish_once(sink: AlertSink, ledger: AlertLedger, alerts: Sequence[AlertRow], stop: threading.Event) -> bool:
+    """Publish alerts that were not published before; first, and with a mark, those that were not confirmed.
+
+    False where `stop` ended the waiting for the broker: unconfirmed alerts are published again at the next start.
+    """
+    for again in (True, False):
+        own = list(ledger.unconfirmed.values()) if again else [alert for alert in alerts if not ledger.is_done(alert)]
+        for start in range(0, len(own), CHUNK):
+            chunk = own[start : start + CHUNK]
+            if not again:
+                ledger.begin(chunk)
+            if not sink.publish(chunk, stop, again=again):
+                return False
+            ledger.confirm(chunk)
+    return True
 
 
 class CorrelationReporter:
@@ -32,16 +60,9 @@ class CorrelationReporter:
         instance: str,
         domain: str = "default",
     ) -> None:
-        """Connect, and publish the alerts that are open.
+        """Connect, and publish the alerts that are open, as of `AlertAgent`.
 
-        Args:
-            url_or_bus: the broker's URL, or a bus.
-            rules: that are evaluated.
-            out: of the job; a folder of this machine, which holds the ledger.
-            stop: ends waiting for the broker.
-            lake, late: properties of the job.
-            instance: last part of the agent's name.
-            domain: QMF domain.
+        The ledger is in the folder of the tables; `stop` ends waiting for the broker.
 
         Raises:
             QmfError: no connection; the file system failed.
@@ -58,11 +79,11 @@ class CorrelationReporter:
                 instance=instance,
                 domain=domain,
                 state_dir=folder,
-            )
+            )  # fmt: skip
         except BaseException:
             self._ledger.close()
             raise
-        self._publisher = AlertPublisher(self._agent, self._ledger, stop)
+        self._stop = stop
         self._lock = threading.Lock()
 
     @property
@@ -87,13 +108,9 @@ class CorrelationReporter:
             job.horizon = max(0, step.horizon)
 
     def publish(self, alerts: Sequence[AlertRow]) -> bool:
-        """Publish alerts that were not published before, and wait for the broker; may be called from any thread.
-
-        Returns:
-            False where it was stopped.
-        """
+        """As `publish_once`; may be called from any thread."""
         with self._lock:
-            return self._publisher.publish(alerts)
+            return publish_once(self._agent, self._ledger, alerts, self._stop)
 
     def close(self) -> None:
         """Close the agent and the ledger."""

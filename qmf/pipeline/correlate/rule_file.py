@@ -14,16 +14,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from qmf._text_files import read_text
+from qmf._text_files import file_version, read_text
 from qmf._toml import TomlSyntaxError, key_lines, parse_toml
-from qmf.pipeline.correlate.human_units import UNITS
-from qmf.pipeline.correlate.message_templates import CHANGING_FIELDS, template_fields
+from qmf.pipeline.correlate.message_templates import CHANGING_FIELDS, UNITS, template_fields
 from qmf.pipeline.correlate.rule_readers import READERS, read_severity
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import NOTIFY_TABLES, Rule, RulePlace
@@ -51,10 +52,7 @@ def load_rules(path: str | Path) -> tuple[Rule, ...]:
 
 
 def load_valid_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """Read a file, and leave out rules with errors: one of them must not stop the others.
-
-    Returns:
-        the other rules, and a line for each error.
+    """Read a file, and leave out rules with errors: one of them must not stop the others. Each has a line.
 
     Raises:
         RuleError: the file can't be read, it is not TOML, or no rule in it is right.
@@ -66,11 +64,7 @@ def load_valid_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[str, ...
 
 
 def parse_tables(text: str, file: str) -> dict[str, Any]:
-    """The tables of a text.
-
-    Raises:
-        RuleError: it is not TOML; with a line for each error.
-    """
+    """The tables of a text; raises `RuleError`, with a line for each error, where it is not TOML."""
     try:
         return parse_toml(text)
     except TomlSyntaxError as wrong:
@@ -156,3 +150,53 @@ def _check_follow(table: RuleTable, follow: Mapping[str, str]) -> None:
     for column, name in follow.items():
         if not name.partition(":")[2]:
             table.fail(f"follow.{column}", f"must be a class such as qmf.host:host, not {name!r}")
+
+
+# -- files that change
+
+
+class RuleWatch:
+    """Sees that a file of rules was changed, so that it is read again without a restart.
+
+    `asked` may be set by any thread, or by a signal's handler.
+    """
+
+    def __init__(self, file: str, print_line: Callable[[str], None]) -> None:
+        """Begin with the file as it is; `print_line` gets what was read, or what is wrong."""
+        self._file, self._print_line = file, print_line
+        self._seen = file_version(file)
+        self.asked = False
+
+    def changed_rules(self) -> tuple[Rule, ...] | None:
+        """The rules, if the file was changed or it was asked for; None otherwise, and for a file with errors."""
+        found = file_version(self._file)
+        if not self.asked and found in (self._seen, None):
+            return None
+        self.asked, self._seen = False, found
+        try:
+            rules = load_rules(self._file)
+        except RuleError as error:
+            self.refuse(error)
+            return None
+        self._print_line(f"Read {self._file} again: {len(rules)} rules")
+        return rules
+
+    def refuse(self, error: RuleError) -> None:
+        """Say in one line that the rules that were read before stay."""
+        first, *others = str(error).splitlines()
+        more = f" (and {len(others)} more: qmf-pipeline rules check {self._file})" if others else ""
+        self._print_line(f"{first}{more}; the rules that were read before stay")
+
+
+@contextmanager
+def read_again_on_hangup(watch: RuleWatch) -> Iterator[None]:
+    """SIGHUP reads the file again, until the block ends. For the main thread."""
+
+    def handle(*_: object) -> None:
+        watch.asked = True
+
+    before = signal.signal(signal.SIGHUP, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -27,6 +27,7 @@ from qmf.pipeline.correlate.rules import (
     SequenceRule,
     ThresholdRule,
 )
+from qmf.pipeline.toml_tables import or_default
 from qmf.schema import Severity
 
 #: A rate doesn't compare samples that are farther apart than this, unless the rule has a time of its own.
@@ -220,11 +221,9 @@ def _rate(table: RuleTable, common: dict[str, Any]) -> Rule:
 
 def _ratio(table: RuleTable, common: dict[str, Any]) -> Rule:
     sides = [_ratio_side(table, name) for name in ("dividend", "divisor")]
-    same = table.flag("same_agent")
+    same = or_default(table.flag("same_agent"), True)
     limits = _limits(table, common)
-    return RatioRule(
-        dividend=sides[0], divisor=sides[1], limits=limits, same_agent=True if same is None else same, **common
-    )
+    return RatioRule(dividend=sides[0], divisor=sides[1], limits=limits, same_agent=same, **common)
 
 
 def _ratio_side(table: RuleTable, name: str) -> RatioSide:
@@ -244,13 +243,12 @@ def _absence(table: RuleTable, common: dict[str, Any], *, absent: bool = False) 
     duration, forget = table.duration("for", needed=True) or 1, table.duration("forget")
     if forget is not None and forget <= duration:
         table.fail("forget", "must be longer than for")
-    goodbye = table.flag("goodbye")
     return AbsenceRule(
         of=_selector(table, source),
         per=per,
         expect=expect,
         duration=duration,
-        goodbye=True if goodbye is None else goodbye,
+        goodbye=or_default(table.flag("goodbye"), True),
         forget=forget,
         **common,
     )
@@ -310,13 +308,12 @@ def _join(table: RuleTable, common: dict[str, Any]) -> Rule:
         ids.append(_expression(inner, "id") or "_object")
         sides.append(_selector(inner, source, key=key))
         inner.end()
-    same = table.flag("same_agent")
     return JoinRule(
         event=sides[0],
         object=sides[1],
         event_id=ids[0],
         object_id=ids[1],
-        same_agent=True if same is None else same,
+        same_agent=or_default(table.flag("same_agent"), True),
         within=table.duration("within", needed=True) or 1,
         **common,
     )

@@ -10,14 +10,13 @@ import attrs
 from qmf._closable import Closable
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows
-from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.plan import ReadPlan, read_plan
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
-from qmf.pipeline.correlate.steps import StepResult
+from qmf.pipeline.correlate.steps import StepResult, StreamTime
 from qmf.pipeline.correlate.stream_state import StreamProgress, StreamState
-from qmf.pipeline.correlate.stream_time import StreamTime
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.location import local_path
@@ -30,10 +29,10 @@ class RuleStream(Closable):
     """Follows one lake; one process at a time for each `out`. Belongs to one thread; close it at the end."""
 
     def __init__(self, options: CorrelateOptions, print_line: Callable[[str], None], clock: Callable[[], int]) -> None:
-        """Open the state, and lock the folder of the tables.
+        """Open the state, and lock the folder of the tables; `first` and `last` of the options are ignored.
 
         Args:
-            options: of the job; `first` and `last` are ignored.
+            options: of the job.
             print_line: called for each class of a rule that the lake doesn't have, and each rule that fails.
             clock: ns since 1970.
 
@@ -90,13 +89,10 @@ class RuleStream(Closable):
         raise NotImplementedError
 
     def step(self, until: LakeVersions | None = None) -> StepResult | None:
-        """Evaluate the time that became complete.
+        """Evaluate the time that became complete; None where there was nothing to do.
 
         Args:
             until: of all tables of the lake, up to which they are read; None for all that is there.
-
-        Returns:
-            the result, or None where there was nothing to do.
 
         Raises:
             LakeError: rows were removed before they were read; a lake or a file is not there; the file system failed.

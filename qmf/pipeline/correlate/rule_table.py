@@ -41,11 +41,7 @@ class Errors:
         return line_of(self._lines, (*path[:1], *(int(part) - 1 if part.isdigit() else part for part in path[1:])))
 
     def raise_all(self) -> None:
-        """Raise all errors in the order of their lines, if there is one.
-
-        Raises:
-            RuleError: there is one.
-        """
+        """Raise all errors in the order of their lines as a `RuleError`, if there is one."""
         if self._found:
             raise RuleError("\n".join(self.texts()))
 

@@ -74,14 +74,7 @@ class ExpectedAlert:
 
 @attrs.frozen
 class Check:
-    """The alerts of a rule that must be there at a time, and no others.
-
-    Attributes:
-        at: ns since the beginning of the test.
-        name: of the rule.
-        expected: the alerts.
-        line: of the file; None where not known.
-    """
+    """The alerts of a rule that must be there at a time (ns since the beginning of the test), and no others."""
 
     at: int
     name: str
@@ -91,13 +84,7 @@ class Check:
 
 @attrs.frozen
 class RuleTest:
-    """A test.
-
-    Attributes:
-        name: for messages.
-        series: the rows.
-        checks: what must be there, in the order of time.
-    """
+    """A test: the rows, and what must be there, in the order of time."""
 
     name: str
     series: tuple[CaseSeries, ...]
@@ -106,13 +93,7 @@ class RuleTest:
 
 @attrs.frozen
 class RuleTests:
-    """A file of tests.
-
-    Attributes:
-        file: its name.
-        rules: of the files that it names.
-        tests: the tests.
-    """
+    """A file of tests, with the rules of the files that it names."""
 
     file: str
     rules: tuple[Rule, ...]

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import attrs
 
+from qmf.pipeline.kinds import RowKind
 from qmf.schema import Severity
 
 SECOND = 10**9
@@ -46,6 +47,11 @@ class SelectedTable(enum.Enum):
     def has_class(self) -> bool:
         """True where a selector names a class."""
         return self in (SelectedTable.SAMPLES, SelectedTable.EVENTS)
+
+    @property
+    def kind(self) -> RowKind:
+        """The kind of its rows."""
+        return RowKind.OBJECTS if self is SelectedTable.SAMPLES else RowKind(self.value)
 
 
 class Aggregate(enum.Enum):
@@ -92,13 +98,7 @@ class RuleSelector:
 
 @attrs.frozen
 class RulePlace:
-    """Where a rule is written, for messages.
-
-    Attributes:
-        file: its name.
-        line: of the rule; None where not known.
-        lines: of the rule's keys.
-    """
+    """Where a rule and its keys are written, for messages; lines are missing where they are not known."""
 
     file: str = "rules"
     line: int | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
@@ -14,12 +15,11 @@ from qmf.pipeline.correlate.rule_table import RuleError
 from qmf.pipeline.correlate.rules import RatioRule, Rule
 from qmf.pipeline.correlate.signals import (
     ROWS,
+    RowTable,
     event_time_sql,
-    expression_values,
     expressions_of,
     field_names,
     followed_columns,
-    rule_signals,
 )
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, import_duckdb, quote_name
 from qmf.pipeline.lake.arrow import import_pyarrow
@@ -42,19 +42,6 @@ class _Followed:
 
     relation: str
     columns: tuple[str, ...]
-
-
-@attrs.frozen(eq=False)
-class _Select:
-    """The signals of one rule from one table, as SQL from a relation `input`."""
-
-    item: RuleInput
-    table: InputTable
-    sql: str
-
-    def of(self, relation: str) -> str:
-        """The same from another relation."""
-        return self.sql.replace("FROM input)", f"FROM {relation})")
 
 
 class SignalReader:
@@ -111,11 +98,7 @@ class SignalReader:
         self._connection.close()
 
     def follow(self, rows: Mapping[str, Any]) -> None:
-        """Learn about the objects that rules follow references to.
-
-        Args:
-            rows: Arrow tables or datasets, by path of the table.
-        """
+        """Learn about the objects that rules follow references to: Arrow tables or datasets, by path of the table."""
         for name, followed in self._followed.items():
             for table in self.plan.followed[name]:
                 if table.path in rows:
@@ -165,15 +148,10 @@ class SignalReader:
     def signal_batches(self, rows: Mapping[str, Any]) -> Iterator[Any]:
         """The signals of rows, with `SIGNAL_COLUMNS`, sorted by rule, subject, time, run and number, as record batches.
 
-        Rows for which an expression of a rule cannot be computed give no signal for this rule, see `failures`.
-
-        Args:
-            rows: Arrow tables or datasets, by path of the table.
-
-        Raises:
-            LakeError: the rows can't be read.
+        Rows for which an expression of a rule cannot be computed give no signal for this rule, see `failures`. They are
+        Arrow tables or datasets, by path of the table; raises `LakeError` where they can't be read.
         """
-        parts: dict[_Select, str] = {}
+        parts: dict[RowTable, str] = {}
         for number, (path, selects) in enumerate(self._selects.items()):
             if path in rows and selects:
                 self._connection.register(f"rows_{number}", rows[path])
@@ -182,17 +160,17 @@ class SignalReader:
             return
         with duckdb_errors("rules"):
             try:
-                batches = self._sorted_signals(select.of(relation) for select, relation in parts.items())
+                batches = self._sorted_signals(select.signals(relation) for select, relation in parts.items())
             except import_duckdb().Error:
-                failed = {select for select, relation in parts.items() if self._failure(select.of(relation))}
+                failed = {select for select, relation in parts.items() if self._failure(select.signals(relation))}
                 if not failed:
                     raise
                 for select in failed:
                     self._note_failure(select, parts[select])
                 batches = self._sorted_signals(
-                    self._sql(select.item, select.table, relation, tolerant=True)
-                    if select in failed
-                    else select.of(relation)
+                    (self._rows_of(select.item, select.table, tolerant=True) if select in failed else select).signals(
+                        relation
+                    )
                     for select, relation in parts.items()
                 )
             yield from batches
@@ -211,16 +189,16 @@ class SignalReader:
             return _reason(error)
         return None
 
-    def _note_failure(self, select: _Select, relation: str) -> None:
+    def _note_failure(self, select: RowTable, relation: str) -> None:
         """Note which expression of a rule failed."""
-        item, table = select.item, select.table
-        names, relations = self._schemas[table.path].names, self._relations(item.rule)
+        item = select.item
         for key, text, _wanted in expressions_of(item.rule, item.roles):
-            sql = expression_values(item, table, names, self._late, relation, relations, text)
-            if (reason := self._failure(sql)) is not None:
+            if (reason := self._failure(select.count(relation, text))) is not None:
                 self.failures[item.number] = f"{item.rule.where(key)}: {text!r}: {reason}; such rows don't count"
                 return
-        self.failures[item.number] = f"{item.rule.place.of('')}: {item.rule.name}: {self._failure(select.of(relation))}"
+        self.failures[item.number] = (
+            f"{item.rule.place.of('')}: {item.rule.name}: {self._failure(select.signals(relation))}"
+        )
 
     # -- preparation
 
@@ -257,8 +235,8 @@ class SignalReader:
         found = {item.number: item.rule for table in self.plan.tables for item in table.inputs}
         return list(found.values())
 
-    def _create_selects(self) -> dict[str, list[_Select]]:
-        selects: dict[str, list[_Select]] = {}
+    def _create_selects(self) -> dict[str, list[RowTable]]:
+        selects: dict[str, list[RowTable]] = {}
         errors = dict.fromkeys(self.plan.errors.values())
         wrong = set(self.plan.errors)
         for table in self.plan.tables:
@@ -270,14 +248,14 @@ class SignalReader:
                     errors.update(dict.fromkeys(found))
                     wrong.add(part.number)
                 elif not self._lacks_columns(part, table):
-                    selects[table.path].append(_Select(part, table, self._sql(part, table, "input")))
+                    selects[table.path].append(self._rows_of(part, table))
         self.errors = tuple(errors)
         self.left_out = frozenset(wrong - {select.item.number for own in selects.values() for select in own})
         return selects
 
-    def _sql(self, item: RuleInput, table: InputTable, relation: str, *, tolerant: bool = False) -> str:
+    def _rows_of(self, item: RuleInput, table: InputTable, *, tolerant: bool = False) -> RowTable:
         names, relations = self._schemas[table.path].names, self._relations(item.rule)
-        return rule_signals(item, table, names, self._late, relation, relations, tolerant=tolerant)
+        return RowTable(item, table, names, self._late, relations, tolerant=tolerant)
 
     def _relations(self, rule: Rule) -> dict[str, str]:
         return {
@@ -346,21 +324,14 @@ class SignalReader:
         with duckdb_errors("rules"):
             self._connection.execute(sql)
 
-    def _register(self, name: str, rows: Any) -> _Registration:
-        return _Registration(self._connection, name, rows)
-
-
-class _Registration:
-    """Arrow data as a relation, within a block."""
-
-    def __init__(self, connection: Any, name: str, rows: Any) -> None:
-        self._connection, self._name, self._rows = connection, name, rows
-
-    def __enter__(self) -> None:
-        self._connection.register(self._name, self._rows)
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.unregister(self._name)
+    @contextmanager
+    def _register(self, name: str, rows: Any) -> Iterator[None]:
+        """Arrow data as a relation, within a block."""
+        self._connection.register(name, rows)
+        try:
+            yield
+        finally:
+            self._connection.unregister(name)
 
 
 def signal_rows(batch: Any) -> list[SignalRow]:

@@ -6,11 +6,14 @@ its version of the class lacks them, gives none.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import attrs
 
-from qmf.pipeline.correlate.detectors import DIVIDEND, DIVISOR, EVENT, GONE, MATCHING, OPEN, OTHER
+from qmf.pipeline.correlate.detectors.base import GONE, OPEN
+from qmf.pipeline.correlate.detectors.events import EVENT, MATCHING, OTHER
+from qmf.pipeline.correlate.detectors.values import DIVIDEND, DIVISOR
 from qmf.pipeline.correlate.expressions import columns_of, pattern_condition, to_duckdb
 from qmf.pipeline.correlate.message_templates import BUILT_IN_FIELDS, template_fields, templates_of
 from qmf.pipeline.correlate.plan import InputTable, RuleInput
@@ -28,8 +31,8 @@ from qmf.pipeline.correlate.rules import (
 from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.kinds import RowKind
 
-#: The relation of the rows in a query.
-ROWS = "r"
+#: The relation of the rows in a query, and in its place what they are read from.
+ROWS, _SOURCE = "r", "qmf_source"
 
 #: Columns of a signal, in order, with their types: rule, subject, then those of `Signal`.
 SIGNAL_COLUMNS = (
@@ -67,16 +70,29 @@ class _RuleColumns:
 
 
 class RowTable:
-    """A table as one rule sees it: texts of SQL that `_RuleColumns` are made from."""
+    """A table as one rule sees it: the signals of its rows as SQL, and the texts that these are made from."""
 
     def __init__(
-        self, rule_input: RuleInput, table: InputTable, names: Collection[str], *, tolerant: bool = False
+        self,
+        item: RuleInput,
+        table: InputTable,
+        names: Collection[str],
+        late: int,
+        relations: Mapping[str, str],
+        *,
+        tolerant: bool = False,
     ) -> None:
-        """Make the texts; `names` are the columns that the table's rows have, `tolerant` is as of `rule_signals`."""
-        self._tolerant = tolerant
-        self.rule = rule_input.rule
-        self.roles = rule_input.roles
-        self.table = table
+        """Make the texts.
+
+        Args:
+            item, table: the rule and the table.
+            names: the columns that its rows have.
+            late: ns that rows may be late, see `event_time`.
+            relations: for each reference that the rule follows, the relation of the objects.
+            tolerant: rows for which an expression cannot be computed give no signal, instead of an error of the query.
+        """
+        self.item, self.table, self._late, self._relations, self._tolerant = item, table, late, relations, tolerant
+        self.rule, self.roles = item.rule, item.roles
         self.names = {name.lower(): name for name in names}
         self.is_sample = table.kind is RowKind.OBJECTS
         self.is_heartbeat = table.kind is RowKind.HEARTBEATS
@@ -89,11 +105,75 @@ class RowTable:
         #: For each role: the row is selected.
         self.selected = [self._selection_condition(*item) for item in zip(selectors, self.named, strict=True)]
 
+    def signals(self, source: str) -> str:
+        """The signals of a relation with rows of the table, as SQL with `SIGNAL_COLUMNS`."""
+        return self._signals.replace(f"FROM {_SOURCE})", f"FROM {source})")
+
+    def count(self, source: str, expression: str) -> str:
+        """The number of values of an expression, as SQL that fails where it cannot be computed for a row."""
+        return f"SELECT count({self.expression(expression)}) FROM {self._joined(source)}"
+
+    @functools.cached_property
+    def _signals(self) -> str:
+        own = next(make for kind, make in _RULE_COLUMNS.items() if isinstance(self.rule, kind))(self.rule, self)
+        key = ", ".join(f"coalesce(CAST({part} AS VARCHAR), '')" for part in own.key)
+        columns = {
+            "rule": str(self.item.number),
+            "key": f"concat_ws(chr(10), {key})" if key else "''",
+            "at": f"{ROWS}._at",
+            "ts": f"{ROWS}._ts_ns",
+            "run": f"{ROWS}._run",
+            "seq": f"{ROWS}._seq",
+            "epoch": f"{ROWS}._epoch",
+            "role": own.role,
+            "value": own.value,
+            "ident": self._event_identity() if self.table.kind is RowKind.EVENTS else "NULL",
+            "agent": self.agent,
+            "object": self.object,
+            "fields": self._fields(),
+        }
+        cells = ", ".join(f"CAST({columns[name]} AS {type}) AS {quote_name(name)}" for name, type in SIGNAL_COLUMNS)
+        return f"SELECT {cells} FROM {self._joined(_SOURCE)} WHERE ({own.selected}) AND {self._is_grouped()}"
+
+    def _joined(self, source: str) -> str:
+        """Rows with their time for rules, and the objects that the rule follows."""
+        found = f"(SELECT *, {event_time_sql(self._late)} AS _at FROM {source}) AS {ROWS}"
+        for reference in followed_columns(self.rule):
+            name = self.names.get(reference.lower())
+            if name is None or reference not in self._relations:
+                continue
+            alias, owner = quote_name(reference), self.names.get(f"{name}_agent".lower())
+            agent = f"coalesce({ROWS}.{quote_name(owner)}, {ROWS}._agent)" if owner else f"{ROWS}._agent"
+            found += (
+                f" ASOF LEFT JOIN {self._relations[reference]} AS {alias}"
+                f" ON {ROWS}.{quote_name(name)} = {alias}._object"
+                f" AND {agent} = {alias}._agent AND {ROWS}._at >= {alias}._at"
+            )
+        return found
+
+    def _event_identity(self) -> str:
+        """A text that is the same for an event that was recorded twice."""
+        own = sorted(self.names[name] for name in self.table.columns if name in self.names)
+        columns = [quote_name(name) for name in ("_agent", "_epoch", "_ts_ns", *own)]
+        parts = ", ".join(f"coalesce(CAST({ROWS}.{name} AS VARCHAR), '')" for name in columns)
+        return f"md5(concat_ws(chr(31), {parts}))"
+
+    def _fields(self) -> str:
+        """The columns for texts and evidence, as JSON; null where this table has none of them."""
+        found = []
+        for name in field_names(self.rule):
+            reference, dot, column = name.partition(".")
+            if dot and reference.lower() in self.names:
+                found.append(f"{text(name)}, {quote_name(reference)}.{quote_name(column)}")
+            elif not dot and name.lower() in self.names:
+                found.append(f"{text(name)}, {ROWS}.{quote_name(self.names[name.lower()])}")
+        return f"json_object({', '.join(found)})" if found else "NULL"
+
     def expression(self, expression: str) -> str:
         """An expression of the rule."""
         return f"{'TRY' if self._tolerant else ''}({to_duckdb(expression, self.names, ROWS)})"
 
-    def is_grouped(self) -> str:
+    def _is_grouped(self) -> str:
         """A condition: the expressions of the rule's groups could be computed."""
         groups = [to_duckdb(by, self.names, ROWS) for by in self.rule.grouped_by if self._tolerant]
         # One that is null is the group of an empty text.
@@ -158,99 +238,15 @@ def followed_columns(rule: Rule) -> dict[str, list[str]]:
     return found
 
 
-def rule_signals(
-    rule_input: RuleInput,
-    table: InputTable,
-    names: Collection[str],
-    late: int,
-    source: str,
-    relations: Mapping[str, str],
-    *,
-    tolerant: bool = False,
-) -> str:
-    """The signals of a table's rows for one rule, as SQL with `SIGNAL_COLUMNS`.
-
-    Args:
-        rule_input: the rule.
-        table: which table that is.
-        names: the columns that the rows have.
-        late: ns that rows may be late, see `event_time`.
-        source: the relation of its rows.
-        relations: for each reference that the rule follows, the relation of the objects.
-        tolerant: rows for which an expression cannot be computed give no signal, instead of an error of the query.
-    """
-    rows = RowTable(rule_input, table, names, tolerant=tolerant)
-    rule = rule_input.rule
-    own = next(make for kind, make in _RULE_COLUMNS.items() if isinstance(rule, kind))(rule, rows)
-    key = ", ".join(f"coalesce(CAST({part} AS VARCHAR), '')" for part in own.key)
-    columns = {
-        "rule": str(rule_input.number),
-        "key": f"concat_ws(chr(10), {key})" if key else "''",
-        "at": f"{ROWS}._at",
-        "ts": f"{ROWS}._ts_ns",
-        "run": f"{ROWS}._run",
-        "seq": f"{ROWS}._seq",
-        "epoch": f"{ROWS}._epoch",
-        "role": own.role,
-        "value": own.value,
-        "ident": _event_identity(table, rows) if table.kind is RowKind.EVENTS else "NULL",
-        "agent": rows.agent,
-        "object": rows.object,
-        "fields": _fields(rule, rows),
-    }
-    selected = ", ".join(f"CAST({columns[name]} AS {type}) AS {quote_name(name)}" for name, type in SIGNAL_COLUMNS)
-    joined = _join_followed(rule, rows, late, source, relations)
-    return f"SELECT {selected} FROM {joined} WHERE ({own.selected}) AND {rows.is_grouped()}"
-
-
-def expression_values(
-    rule_input: RuleInput,
-    table: InputTable,
-    names: Collection[str],
-    late: int,
-    source: str,
-    relations: Mapping[str, str],
-    text: str,
-) -> str:
-    """The number of values of one expression, as SQL that fails where it cannot be computed for a row.
-
-    Args:
-        rule_input, table, names, late, source, relations: as of `rule_signals`.
-        text: the expression.
-    """
-    rows = RowTable(rule_input, table, names)
-    return (
-        f"SELECT count({rows.expression(text)}) FROM {_join_followed(rule_input.rule, rows, late, source, relations)}"
-    )
-
-
 def event_time_sql(late: int) -> str:
     """The time of a row for rules, see `event_time`."""
     return f"CASE WHEN _ts_ns BETWEEN _received_ns - {late} AND _received_ns THEN _ts_ns ELSE _received_ns END"
 
 
-def _join_followed(rule: Rule, rows: RowTable, late: int, source: str, relations: Mapping[str, str]) -> str:
-    """Rows with their time for rules, and the objects that the rule follows."""
-    found = f"(SELECT *, {event_time_sql(late)} AS _at FROM {source}) AS {ROWS}"
-    for reference in followed_columns(rule):
-        name = rows.names.get(reference.lower())
-        if name is None or reference not in relations:
-            continue
-        alias, owner = quote_name(reference), rows.names.get(f"{name}_agent".lower())
-        agent = f"coalesce({ROWS}.{quote_name(owner)}, {ROWS}._agent)" if owner else f"{ROWS}._agent"
-        found += (
-            f" ASOF LEFT JOIN {relations[reference]} AS {alias} ON {ROWS}.{quote_name(name)} = {alias}._object"
-            f" AND {agent} = {alias}._agent AND {ROWS}._at >= {alias}._at"
-        )
-    return found
-
-
 def _value_columns(rule: ValueRule, rows: RowTable) -> _RuleColumns:
-    value = rows.number(rule.value)
-    if rule.aggregate is not None:
-        key = [rows.expression(by) for by in rule.by]
-    else:
-        key = [rows.expression(by) for by in rule.by] or [rows.agent, rows.object]
+    value, key = rows.number(rule.value), [rows.expression(by) for by in rule.by]
+    if rule.aggregate is None:
+        key = key or [rows.agent, rows.object]
     return _RuleColumns(
         selected=f"{rows.named[0]} AND ({rows.deleted} OR ({rows.selected[0]} AND {_is_number(value)}))",
         key=key,
@@ -327,23 +323,3 @@ _RULE_COLUMNS: Mapping[type[Rule], Callable[..., _RuleColumns]] = {
 
 def _is_number(value: str) -> str:
     return f"{value} IS NOT NULL AND NOT isnan({value})"
-
-
-def _event_identity(table: InputTable, rows: RowTable) -> str:
-    """A text that is the same for an event that was recorded twice."""
-    own = sorted(rows.names[name] for name in table.columns if name in rows.names)
-    columns = [quote_name(name) for name in ("_agent", "_epoch", "_ts_ns", *own)]
-    parts = ", ".join(f"coalesce(CAST({ROWS}.{name} AS VARCHAR), '')" for name in columns)
-    return f"md5(concat_ws(chr(31), {parts}))"
-
-
-def _fields(rule: Rule, rows: RowTable) -> str:
-    """The columns for texts and evidence, as JSON; null where this table has none of them."""
-    found = []
-    for name in field_names(rule):
-        reference, dot, column = name.partition(".")
-        if dot and reference.lower() in rows.names:
-            found.append(f"{text(name)}, {quote_name(reference)}.{quote_name(column)}")
-        elif not dot and name.lower() in rows.names:
-            found.append(f"{text(name)}, {ROWS}.{quote_name(rows.names[name.lower()])}")
-    return f"json_object({', '.join(found)})" if found else "NULL"

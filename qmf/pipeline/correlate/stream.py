@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import attrs
 
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.correlate.detector_table import DetectorTable
 from qmf.pipeline.correlate.evaluation import AT, Evaluator, Subject, orphans_cleared
 from qmf.pipeline.correlate.lake_rows import Position
-from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rule_stream import SAVE_INTERVAL, RuleStream
 from qmf.pipeline.correlate.rules import Rule

@@ -66,13 +66,7 @@ class StreamProgress:
 
 @attrs.frozen
 class StoredState:
-    """The state of a detector.
-
-    Attributes:
-        hash, name, kind: of its rule.
-        key: of its subject.
-        state: of `Detector.dump`.
-    """
+    """The state of a detector, as of `Detector.dump`, with hash, name and kind of its rule, and its subject's key."""
 
     hash: str
     key: str
@@ -83,13 +77,9 @@ class StoredState:
 
 @attrs.frozen
 class WaitingSignal:
-    """A signal that waits for its time.
+    """A signal that waits for its time, with the hash of its rule and the key of its subject.
 
-    Attributes:
-        at: its time.
-        hash: of its rule.
-        key: of its subject.
-        content: its values from `AT` on, as JSON.
+    Its content are its values from `AT` on, as JSON.
     """
 
     at: int
@@ -102,11 +92,7 @@ class WaitingSignal:
 class StreamSnapshot:
     """The state of a stream after a step, wherever its steps are made.
 
-    Attributes:
-        progress: after the step.
-        states: of all detectors.
-        waiting: signals that were read and belong to later steps.
-        goodbyes: of agents that belong to later steps, as (time, agent).
+    Signals and goodbyes, as (time, agent), are those that were read and belong to later steps.
     """
 
     progress: StreamProgress
@@ -155,14 +141,7 @@ class StreamState:
         removed: Iterable[tuple[str, str]] = (),
         alerts: Sequence[AlertRow] = (),
     ) -> None:
-        """Commit a step.
-
-        Args:
-            progress: after the step.
-            changed: states that are new or different.
-            removed: hash and key of states that are no more.
-            alerts: of the step.
-        """
+        """Commit a step with its alerts: states that are new or different, and hash and key of those that are gone."""
         with self._database.transaction() as database:
             _set_progress(database, progress)
             database.execute("DELETE FROM waiting WHERE at < ?", (progress.begin,))
@@ -222,11 +201,7 @@ def stream_file(out: Path) -> Path:
 
 
 def stored_step(out: Path) -> int:
-    """The last step of a stream in the process that is stored in the folder of its tables; 0 for none.
-
-    Raises:
-        LakeError: the state can't be read.
-    """
+    """The last step of a stream in the process that is stored in the folder of its tables; 0 for none."""
     path = stream_file(out)
     if not path.exists():
         return 0
@@ -236,10 +211,7 @@ def stored_step(out: Path) -> int:
 
 
 def read_failures(out: Path) -> tuple[str, ...]:
-    """Which rules fail, of a stream that runs or has ended; a line for each.
-
-    Args:
-        out: folder of the tables of alerts.
+    """Which rules fail, of a stream into a folder that runs or has ended; a line for each.
 
     Raises:
         LakeError: the state can't be read.

@@ -18,7 +18,7 @@ import attrs
 
 from qmf.pipeline.correlate.alert_table import COLUMNS, arrow_table
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
-from qmf.pipeline.correlate.batch_input import BatchInput, merged_arrivals
+from qmf.pipeline.correlate.batch_input import FAILURE, BatchInput, CorrelateOptions, merged_arrivals
 from qmf.pipeline.correlate.bucket_step import (
     ALERT,
     DETECTOR,
@@ -43,11 +43,15 @@ from qmf.pipeline.correlate.detector_table import (
 )
 from qmf.pipeline.correlate.evaluation import EvaluationCounts
 from qmf.pipeline.correlate.event_time import ended_runs, outages
-from qmf.pipeline.correlate.file_signals import FAILURE
-from qmf.pipeline.correlate.followed_rows import FollowedRows, signals_of_files
-from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot, columns_key, remove_others, write_objects
+from qmf.pipeline.correlate.followed import (
+    FollowedRows,
+    FollowedSnapshot,
+    columns_key,
+    remove_others,
+    signals_of_files,
+    write_objects,
+)
 from qmf.pipeline.correlate.lake_rows import Position
-from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rule_stream import SAVE_INTERVAL, RuleStream
 from qmf.pipeline.correlate.rules import Rule
@@ -298,4 +302,4 @@ def _of(rows: Any, row: str) -> list[dict[str, Any]]:
 
 
 def _alerts(rows: Any, row: str) -> list[AlertRow]:
-    return [AlertRow(**{name: item[name] for name, _type in COLUMNS}) for item in _of(rows, row)]
+    return [AlertRow(**{name: item[name] for name in COLUMNS}) for item in _of(rows, row)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from qmf.pipeline.errors import MissingExtraError
@@ -67,3 +67,16 @@ def with_text(table: Any, name: str, value: str | Sequence[str]) -> Any:
     pa = import_pyarrow()
     values = [value] * table.num_rows if isinstance(value, str) else value
     return table.append_column(pa.field(name, pa.string()), pa.array(values, pa.string()))
+
+
+def table_portions(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+    """Record batches as tables of so many rows or more; the last one may have fewer."""
+    pa = import_pyarrow()
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(item.num_rows for item in waiting) >= rows:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)

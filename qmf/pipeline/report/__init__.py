@@ -1,7 +1,7 @@
 """The report: one self-contained HTML page about a time range of a lake.
 
-`time_range` parses the options, `collect` and `tables` query Spark, `model` holds the results, `plots` draws them as
-`svg`, `page` makes the page. Only `collect` and `tables` import Spark; `svg` imports matplotlib, `page` Jinja.
+`time_range` parses the options, `source` reads the lake, `collect` makes of it what `model` holds, `plots` draws that
+by matplotlib, `page` makes the page by Jinja.
 """
 
 from __future__ import annotations

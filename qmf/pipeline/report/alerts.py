@@ -17,12 +17,7 @@ _CLEARED = "cleared"
 
 
 def read_alerts(path: str, time_range: TimeRange, storage: Mapping[str, str]) -> tuple[ReportedAlert, ...] | None:
-    """The alerts that were open in the range, newest first; None where there is no table.
-
-    Args:
-        path: folder of the tables of a batch and of a stream.
-        time_range: of the report.
-        storage: options of the object store.
+    """The alerts that were open in the range, newest first; None where there is no table of a batch or a stream.
 
     Raises:
         LakeError: a table cannot be read.
@@ -41,17 +36,15 @@ def read_alerts(path: str, time_range: TimeRange, storage: Mapping[str, str]) ->
 
 def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tuple[ReportedAlert, ...]:
     """The alerts that changes describe, as of `read_alerts`. Pure; a change may come twice."""
-    raised: dict[str, Mapping[str, Any]] = {}
+    raised: dict[str, int] = {}
     latest: dict[str, Mapping[str, Any]] = {}
     ends: dict[str, Mapping[str, Any]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row["at_ns"], reverse=True):
         if row["change"] == _CLEARED:
-            _keep_last(ends, row)
+            ends.setdefault(row["alert_id"], row)
         else:
-            _keep_last(latest, row)
-            first = raised.setdefault(row["alert_id"], row)
-            if row["at_ns"] < first["at_ns"]:
-                raised[row["alert_id"]] = row
+            latest.setdefault(row["alert_id"], row)
+            raised[row["alert_id"]] = row["at_ns"]
     found: list[ReportedAlert] = []
     for own in sorted({*latest, *ends}):
         end = ends.get(own)
@@ -67,15 +60,9 @@ def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tupl
                 subject=row["subject"],
                 message=row["message"],
                 began_ns=row["began_ns"],
-                raised_ns=raised.get(own, row)["at_ns"],
+                raised_ns=raised.get(own, row["at_ns"]),
                 cleared_ns=cleared,
                 reason=(end or {}).get("reason") or "",
             )
         )
     return tuple(sorted(found, key=lambda item: (-item.began_ns, item.alert_id))[:_MAX_ALERTS])
-
-
-def _keep_last(kept: dict[str, Mapping[str, Any]], row: Mapping[str, Any]) -> None:
-    """Keep the row of an alert if it is later than the one that is kept."""
-    if row["at_ns"] > kept.setdefault(row["alert_id"], row)["at_ns"]:
-        kept[row["alert_id"]] = row

@@ -13,16 +13,13 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.report import anomalies, events, lifetimes, selection
-from qmf.pipeline.report.agents import agent_rows, intervals
+from qmf.pipeline.report import anomalies, audited, selection
 from qmf.pipeline.report.alerts import read_alerts
-from qmf.pipeline.report.job_tables import AuditedRows
 from qmf.pipeline.report.known_spans import KnownSpans
 from qmf.pipeline.report.model import Anomaly, ComparedNumber, RangeComparison, Report
-from qmf.pipeline.report.own import own_connections
-from qmf.pipeline.report.presence import PresenceRows, read_presence
+from qmf.pipeline.report.presence import PresenceRows, agent_rows, clipped_intervals, read_presence
 from qmf.pipeline.report.series import KEY, VALUES, SeriesOptions, make_values
-from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
+from qmf.pipeline.report.source import ROWS, AuditedRows, FileQueries, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange, time_text
 from qmf.pipeline.runners.runner import Runner
 
@@ -68,13 +65,7 @@ class ReportOptions:
 
 
 def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print_line: PrintLine) -> Report:
-    """Collect the whole content of a report.
-
-    Args:
-        runner: where the lake is read.
-        options: of the report.
-        time_range: to report about; what was not recorded at its beginning and its end is left out.
-        print_line: called after each step.
+    """Collect the whole content of a report; what was not recorded at the beginning and end of the range is left out.
 
     Raises:
         LakeError: there is no lake, or no such class.
@@ -86,7 +77,7 @@ def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print
         return AuditedRows.find(lake, options.audit)
 
     with ReportSource(runner, options.lake, options.storage, find) as source:
-        _check_classes(source, options)
+        choose_classes([item.version for item in source.classes], options.classes)  # refuses those that are not there
         other = None
         if options.compare is not None:
             known = read_presence(source, AuditState(source.connection), options.compare)
@@ -117,10 +108,6 @@ def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print
     return report
 
 
-def _check_classes(source: ReportSource, options: ReportOptions) -> None:
-    choose_classes([item.version for item in source.classes], options.classes)
-
-
 def _recorded_range(source: ReportSource, presence: PresenceRows, time_range: TimeRange) -> TimeRange:
     """The part of a range in which something was recorded."""
     times = [cut for first, last in presence.recorded if (cut := time_range.clip(first, last + 1)) is not None]
@@ -145,16 +132,16 @@ def _add_audit(
     """With all that is known of agents, objects and events; without values over time."""
     time_range, top = report.time_range, options.top
     since = time_range.first_ns - NS_PER_DAY
-    own = None if options.own else own_connections(source, since, time_range.last_ns)
-    shown = intervals(presence.intervals, time_range)
+    own = None if options.own else audited.own_connections(source, since, time_range.last_ns)
+    shown = clipped_intervals(presence.intervals, time_range)
     known_until = max(cut[1] for item in presence.recorded if (cut := time_range.clip(item[0], item[1] + 1)))
-    lifetimes.make_lifetimes(source, state, time_range, since, presence.table, own)
-    events.make_events(source, state, time_range, own=options.own)
-    samples, objects = lifetimes.counts(source)
-    ended, ended_left = lifetimes.last_ended(source, time_range, top)
-    changes, changes_left = lifetimes.last_changes(source, time_range, top)
-    calls, calls_left = events.last_calls(source, state, top)
-    kinds, kinds_left = events.class_counts(source, top)
+    audited.make_lifetimes(source, state, time_range, since, presence.table, own)
+    audited.make_events(source, state, time_range, own=options.own)
+    samples, objects = audited.counts(source)
+    ended, ended_left = audited.last_ended(source, time_range, top)
+    changes, changes_left = audited.last_changes(source, time_range, top)
+    calls, calls_left = audited.last_calls(source, state, top)
+    kinds, kinds_left = audited.class_counts(source, top)
     alerts = options.alerts or f"{options.lake.rstrip('/')}/_tables/correlate"
     return attrs.evolve(
         report,
@@ -165,11 +152,11 @@ def _add_audit(
         presence=shown,
         agents=agent_rows(shown, presence.beats, known_until),
         alerts=read_alerts(alerts, time_range, options.storage),
-        classes=lifetimes.class_rows(source, time_range),
-        lifetimes=lifetimes.lifetimes_by_window(source, time_range),
+        classes=audited.class_rows(source, time_range),
+        lifetimes=audited.lifetimes_by_window(source, time_range),
         ended=ended,
         ended_left=ended_left,
-        events=events.event_counts(source, time_range),
+        events=audited.event_counts(source, time_range),
         event_classes=kinds,
         event_classes_left=kinds_left,
         calls=calls,
@@ -206,7 +193,7 @@ def _with_series(
 ) -> Report:
     time_range = report.time_range
     usual = usual_ranges(time_range, options.usual_days)
-    own = None if options.own else own_connections(source, time_range.first_ns - NS_PER_DAY, time_range.last_ns)
+    own = None if options.own else audited.own_connections(source, time_range.first_ns - NS_PER_DAY, time_range.last_ns)
     days, stored = make_values(
         source,
         SeriesOptions(
@@ -221,7 +208,7 @@ def _with_series(
     taken = f"; {stored} of {days} days of classes were rolled up already" if stored else ""
     print_line(f"Samples rolled up{taken}")
     known_until = {row.agent: row.known_until_ns for row in report.agents}
-    spans = KnownSpans.of(time_range, report.presence, known_until, lifetimes.ends(source))
+    spans = KnownSpans.of(time_range, report.presence, known_until, audited.ends(source))
     report = attrs.evolve(
         report,
         charts=selection.charts(source, spans),
@@ -272,17 +259,12 @@ def _with_anomalies(source: ReportSource, options: ReportOptions, report: Report
         anomalies_left=len(found) - len(shown),
         anomalies=tuple(
             Anomaly(
-                series=one,
-                start=item.start,
-                end=min(item.end, end),
-                value=item.value,
-                usual=item.usual,
-                spread=item.spread,
-                days=item.days,
+                series=one, start=item.start, end=min(item.end, end), value=item.value, usual=item.usual,
+                spread=item.spread, days=item.days,
             )
             for one, item in zip(series, shown, strict=True)
         ),
-    )
+    )  # fmt: skip
 
 
 # -- two ranges

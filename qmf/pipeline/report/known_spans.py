@@ -62,12 +62,10 @@ class KnownSpans:
     def counter(
         self, key: tuple[str, str, str], points: Sequence[tuple[float, float, float]]
     ) -> list[tuple[float, float]]:
-        """A counter's rates in each window in which they are known.
+        """A counter's rates in each window in which they are known; `key` is class, agent and object.
 
-        Args:
-            key: class, agent and object.
-            points: start of the window, time of the sample from which the growth counts, and growth per second. Growth
-                that became known later belongs to the windows before, too.
+        Points are the start of a window, the time of the sample from which the growth counts, and growth per second.
+        Growth that became known later belongs to the windows before, too.
         """
         step = self.time_range.step
         found: list[tuple[float, float]] = []

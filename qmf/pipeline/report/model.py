@@ -60,15 +60,7 @@ def relative_change(before: float, after: float) -> float:
 
 @attrs.frozen(kw_only=True)
 class Chart:
-    """Series of one member together.
-
-    Attributes:
-        title: class and member.
-        unit: of the values.
-        series: the largest ones.
-        more: number of objects that are not among them.
-        is_rate: the member is a counter.
-    """
+    """Series of one member together: the largest ones, and the number of objects that are not among them."""
 
     title: str
     unit: str | None
@@ -132,14 +124,7 @@ class ComparedNumber:
 
 @attrs.frozen(kw_only=True)
 class RangeComparison:
-    """The report's range beside another one.
-
-    Attributes:
-        other: the other range.
-        numbers: of the summary.
-        series: those that differ most.
-        left: number of other series that differ.
-    """
+    """The report's range beside another one: the series that differ most, and the number of others that differ."""
 
     other: TimeRange
     numbers: tuple[ComparedNumber, ...]
@@ -147,9 +132,9 @@ class RangeComparison:
     left: int = 0
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class AvailabilityInterval:
-    """An interval of an agent's availability."""
+    """A state of an agent, from one time to another; `cause` is that of its beginning."""
 
     agent: str
     state: str

@@ -13,7 +13,6 @@ import attrs
 from qmf.pipeline.errors import MissingExtraError
 from qmf.pipeline.report import texts
 from qmf.pipeline.report.model import Report, Series
-from qmf.pipeline.report.naming import object_name
 from qmf.pipeline.report.plots import LINES, Plots
 from qmf.pipeline.report.time_range import time_text
 from qmf.views.events import severity_name
@@ -45,7 +44,7 @@ def html(report: Report) -> str:
         mark=texts.severity_mark,
         unit=lambda item: texts.unit_text(item.unit, is_rate=item.is_rate),
         cut=texts.cut_text,
-        object_name=object_name,
+        object_name=texts.object_name,
         compared=_compared_text,
         difference=_difference_text,
     )

@@ -1,25 +1,70 @@
-"""The plots of a report. Pure functions from values to SVG.
+"""The plots of a report. Pure functions from values to inline SVG: no script, the page's colours, unique ids.
 
 All plots have one width, and their time axes lie below each other. Titles, legends and values are in the page beside
 them, so nothing lies over the axes. Lines and bars differ by dashes and hatches as well as by colour.
+
+Colours in figures are placeholders, which become variables of the page's style sheet: one drawing serves the light and
+the dark mode and paper. Texts stay texts; matplotlib escapes them, and does not interpret them as formulas.
 """
 
 from __future__ import annotations
 
 import datetime
+import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
+from xml.sax.saxutils import escape
 
-from qmf.pipeline.report import svg
+import attrs
+
+from qmf.pipeline.errors import MissingExtraError
 from qmf.pipeline.report.model import Anomaly, AvailabilityInterval, Chart, Report, ReportedAlert, Series
-from qmf.pipeline.report.naming import abbreviate
-from qmf.pipeline.report.svg import MARKS
-from qmf.pipeline.report.texts import GROUPS, scale_texts, severity_mark, value_text
+from qmf.pipeline.report.texts import GROUPS, abbreviate, scale_texts, severity_mark, value_text
 from qmf.pipeline.report.time_range import NS, TimeRange
 from qmf.views.events import severity_name
 from qmf.views.times import brief_duration
 from qmf.views.units import PERCENT
+
+_VARIABLES = (
+    "ink", "paper", "muted", "grid", "c1", "c2", "c3", "c4", "c5", "up", "down", "unknown", "bad", "warn", "notice",
+    "info",
+)  # fmt: skip
+
+#: The variables of the style sheet, and the placeholder colour of each.
+MARKS: Mapping[str, str] = MappingProxyType({name: f"#fe{number:02x}01" for number, name in enumerate(_VARIABLES)})
+
+#: Settings of all figures.
+SETTINGS: Mapping[str, Any] = MappingProxyType(
+    {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "qmf",
+        "text.parse_math": False,
+        "font.size": 9,
+        "text.color": MARKS["ink"],
+        "axes.edgecolor": MARKS["grid"],
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.grid.axis": "y",
+        "axes.axisbelow": True,
+        "grid.color": MARKS["grid"],
+        "grid.linewidth": 0.6,
+        "xtick.color": MARKS["grid"],
+        "ytick.color": MARKS["grid"],
+        "xtick.labelcolor": MARKS["muted"],
+        "ytick.labelcolor": MARKS["muted"],
+        "xtick.labelsize": 8,
+        "ytick.labelsize": 8,
+        "lines.linewidth": 1.5,
+        "lines.solid_joinstyle": "round",
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
+    }
+)
 
 #: Inches: width of all plots, and what is left of the axes, right of them, and below them.
 _WIDE, _LEFT, _RIGHT, _BELOW, _ABOVE = 10.4, 0.85, 0.15, 0.42, 0.1
@@ -57,7 +102,6 @@ class Plots:
         """The lines of a chart."""
         with _matplotlib() as matplotlib:
             figure, axes = _axes(matplotlib, 1.75)
-            highest, lowest = 0.0, 0.0
             for series, (mark, dashes) in zip(chart.series, LINES, strict=False):
                 xs, ys = _line(series, self._range)
                 style: dict[str, Any] = {"dashes": dashes} if dashes else {}
@@ -69,7 +113,7 @@ class Plots:
             self._time_axis(matplotlib, axes)
             low, high = (value_text(value, chart.unit, is_rate=chart.is_rate) for value in (lowest, highest))
             lines = f"{len(chart.series)} line{'s' * (len(chart.series) > 1)}"
-            return svg.inline(figure, name, f"Plot of {chart.title} over time: {lines}, values from {low} to {high}")
+            return inline(figure, name, f"Plot of {chart.title} over time: {lines}, values from {low} to {high}")
 
     def sparkline(self, series: Series, name: str, anomaly: Anomaly | None = None) -> str:
         """A line without axes, for a table; with the time of an anomaly, or else the middle, marked."""
@@ -89,7 +133,7 @@ class Plots:
             axes.plot(xs, ys, color=MARKS["c1"], linewidth=1.2)
             _lone_points(axes, xs, ys, "c1")
             axes.set_xlim(self._first, self._last)
-            return svg.inline(figure, name, f"{series.member} over time")
+            return inline(figure, name, f"{series.member} over time")
 
     def availability(self, intervals: Sequence[AvailabilityInterval], name: str) -> str:
         """A bar for each agent."""
@@ -161,7 +205,7 @@ class Plots:
             axes.grid(visible=False)
             axes.set_ylim(len(rows) - 0.45, -0.5)
             self._time_axis(matplotlib, axes, mark_gaps=False)
-            return svg.inline(figure, name, label, hints)
+            return inline(figure, name, label, hints)
 
     def events(self, counts: Sequence[tuple[float, int, int]], name: str) -> str:
         """Events of each window, stacked by severity."""
@@ -181,7 +225,7 @@ class Plots:
                     floor[time] = floor.get(time, 0) + height
             _count_axis(matplotlib, axes)
             self._time_axis(matplotlib, axes)
-            return svg.inline(figure, name, f"Events over time, {sum(count for *_, count in counts):,} in all")
+            return inline(figure, name, f"Events over time, {sum(count for *_, count in counts):,} in all")
 
     def lifetimes(self, counts: Sequence[tuple[float, int, int]], name: str) -> str:
         """Objects created, upwards, and ended, downwards."""
@@ -193,7 +237,7 @@ class Plots:
             _count_axis(matplotlib, axes)
             self._time_axis(matplotlib, axes)
             created, ended = (sum(row[column] for row in counts) for column in (1, 2))
-            return svg.inline(figure, name, f"Objects over time: {created:,} created, {ended:,} ended")
+            return inline(figure, name, f"Objects over time: {created:,} created, {ended:,} ended")
 
     def _columns(
         self, axes: Any, heights: Mapping[float, int], mark: str, hatch: str, bottom: Sequence[int] | None = None
@@ -241,16 +285,16 @@ def _time_marks(matplotlib: Any, first: float, last: float) -> list[tuple[float,
     return found
 
 
+@attrs.frozen
 class _Bar:
     """A bar in a row."""
 
-    def __init__(self, row: int, start_ns: int, end_ns: int, mark: str, hatch: str, hint: str) -> None:
-        self.row = row
-        self.start_ns = start_ns
-        self.end_ns = end_ns
-        self.mark = mark
-        self.hatch = hatch
-        self.hint = hint
+    row: int
+    start_ns: int
+    end_ns: int
+    mark: str
+    hatch: str
+    hint: str
 
 
 def _line(series: Series, time_range: TimeRange) -> tuple[list[float], list[float]]:
@@ -284,8 +328,8 @@ def _lone_points(axes: Any, xs: Sequence[float], ys: Sequence[float], mark: str)
 @contextmanager
 def _matplotlib() -> Iterator[Any]:
     """matplotlib with the report's settings, for a block."""
-    matplotlib = svg.import_matplotlib()
-    with matplotlib.rc_context({**svg.SETTINGS, "svg.hashsalt": "qmf"}):
+    matplotlib = import_matplotlib()
+    with matplotlib.rc_context(dict(SETTINGS)):
         yield matplotlib
 
 
@@ -318,3 +362,48 @@ def _value_axis(matplotlib: Any, axes: Any, limits: tuple[float, float], unit: s
 def _count_axis(matplotlib: Any, axes: Any) -> None:
     axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True, nbins=4))
     axes.yaxis.set_major_formatter(lambda value, _: f"{abs(value):,.0f}")
+
+
+def import_matplotlib() -> Any:
+    """The module `matplotlib`.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        import matplotlib
+        import matplotlib.dates
+        import matplotlib.figure
+        import matplotlib.ticker
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("matplotlib") from error
+    return matplotlib
+
+
+def inline(figure: Any, name: str, label: str, hints: Mapping[str, str] | None = None) -> str:
+    """A figure as an `svg` element.
+
+    Args:
+        figure: to draw; made with `SETTINGS`.
+        name: unique in the page: a letter, then letters and digits.
+        label: description for screen readers.
+        hints: tooltips by the gid of a part of the figure.
+    """
+    out = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(out, format="svg", metadata=nothing)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
+    for gid, hint in (hints or {}).items():
+        text = text.replace(f'<g id="{gid}">', f'<g id="{gid}"><title>{escape(hint)}</title>')
+    for variable, mark in MARKS.items():
+        text = text.replace(mark, f"var(--{variable})")
+    # All figures use the same ids.
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r"url\(#", f"url(#{name}-", text)
+    text = re.sub(r'\bxlink:href="#', f'href="#{name}-', text)
+    head, _, rest = text.partition(">")
+    head = re.sub(r'\s(width|height|xmlns:xlink|version)="[^"]*"', "", head)
+    return f'{head} role="img" aria-label="{escape(label, {chr(34): "&quot;"})}" class="{name[0]}-plot">{rest}'

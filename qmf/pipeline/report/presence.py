@@ -1,20 +1,22 @@
-"""When agents were up, and when a recorder was connected, around the range of a report."""
+"""When agents were up, and when a recorder was connected, around the range of a report; and the rows of agents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
 from qmf.pipeline.audit import parts
+from qmf.pipeline.audit.availability import DOWN, UNKNOWN, UP
 from qmf.pipeline.audit.parts import CONNECTED, DISCONNECTED
 from qmf.pipeline.audit.schemas import PARTS
 from qmf.pipeline.audit.state import PRESENCE_PARTS, AuditState, part_table
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.heartbeats import last_heard, latest_rows
+from qmf.pipeline.report.model import AvailabilityInterval, ReportedAgent
 from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
-from qmf.pipeline.report.time_range import TimeRange
+from qmf.pipeline.report.time_range import NS, TimeRange
 
 #: What is made of the rows of each kind, by the name of the part.
 _MAKERS: Mapping[RowKind, Mapping[str, Callable[[str], str]]] = {
@@ -32,18 +34,6 @@ Break = tuple[str, str, int]
 
 
 @attrs.frozen
-class Interval:
-    """A state of an agent, from one time to another; `cause` is that of its beginning."""
-
-    agent: str
-    state: str
-    epoch: int | None
-    cause: str
-    start_ns: int
-    end_ns: int
-
-
-@attrs.frozen
 class PresenceRows:
     """What is known of agents and recorders.
 
@@ -55,19 +45,13 @@ class PresenceRows:
     """
 
     table: str
-    intervals: list[Interval]
+    intervals: list[AvailabilityInterval]
     recorded: list[tuple[int, int]]
     beats: Mapping[str, int]
 
 
 def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange) -> PresenceRows:
-    """Read the rows of a range, and of the day before.
-
-    Args:
-        source: the lake.
-        state: that the rows are added to.
-        time_range: of the report.
-    """
+    """Add the rows of a range, and of the day before, to a state."""
     since = time_range.first_ns - NS_PER_DAY
     until = (time_range.last_ns // NS_PER_DAY + 1) * NS_PER_DAY
     rows = f"(select * from {ROWS} where _received_ns >= {since} and _received_ns < {until})"
@@ -93,7 +77,9 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
         ends = f"(select run, least(last_ns, {time_range.last_ns}) as until_ns from {part_table('runs')})"
         beats: dict[str, int] = dict(source.query(last_heard(made[_BEATS], ends)))
     columns = "agent, state, epoch, cause, start_ns, end_ns"
-    intervals = [Interval(*row) for row in source.query(f"select {columns} from {table} order by agent, start_ns")]
+    intervals = [
+        AvailabilityInterval(*row) for row in source.query(f"select {columns} from {table} order by agent, start_ns")
+    ]
     runs = {run: (first, last) for run, first, last in source.query(f"from {part_table('runs')}")}
     breaks = source.query(
         f"select run, change, received_ns from {part_table('changes')} where agent is null order by run, seq"
@@ -116,9 +102,7 @@ def _leave_out_absent(source: ReportSource, since_ns: int, until_ns: int) -> Non
 def recorded_times(runs: Mapping[str, tuple[int, int]], breaks: Iterable[Break]) -> list[tuple[int, int]]:
     """When a recorder was connected: intervals that don't overlap, in order. Pure.
 
-    Args:
-        runs: times of the first and the last row of each run.
-        breaks: those of a run in the order of its rows.
+    Runs have the times of their first and last row; the breaks of one are in the order of its rows.
     """
     by_run: dict[str, list[Break]] = {}
     for item in breaks:
@@ -141,3 +125,49 @@ def recorded_times(runs: Mapping[str, tuple[int, int]], breaks: Iterable[Break])
         else:
             found.append((begin_ns, end_ns))
     return found
+
+
+def clipped_intervals(found: Sequence[AvailabilityInterval], time_range: TimeRange) -> tuple[AvailabilityInterval, ...]:
+    """The intervals that overlap a range, cut to it; in the same order."""
+    cuts = ((item, time_range.clip(item.start_ns, item.end_ns)) for item in found)
+    return tuple(attrs.evolve(item, start_ns=cut[0], end_ns=cut[1]) for item, cut in cuts if cut is not None)
+
+
+def agent_rows(
+    shown: Sequence[AvailabilityInterval], beats: Mapping[str, int], known_until_ns: int
+) -> tuple[ReportedAgent, ...]:
+    """A row for each agent of some intervals, which are by agent and time.
+
+    Its last state is known until its last heartbeat, or until the last row of the recording.
+    """
+    lengths: dict[str, dict[str, float]] = {}
+    restarts: dict[str, int] = {}
+    epochs: dict[str, int | None] = {}
+    last: dict[str, AvailabilityInterval] = {}
+    for item in shown:
+        own = lengths.setdefault(item.agent, {UP: 0.0, DOWN: 0.0, UNKNOWN: 0.0})
+        own[item.state] += (item.end_ns - item.start_ns) / NS
+        last[item.agent] = item
+        if item.state == UP:
+            restarted = item.cause == "restarted" or epochs.get(item.agent, item.epoch) != item.epoch
+            restarts[item.agent] = restarts.get(item.agent, 0) + restarted
+            epochs[item.agent] = item.epoch
+    return tuple(
+        ReportedAgent(
+            agent=name,
+            up=own[UP],
+            down=own[DOWN],
+            unknown=own[UNKNOWN],
+            restarts=restarts.get(name, 0),
+            state=last[name].state,
+            known_until_ns=_known_until(last[name], beats.get(name), known_until_ns),
+        )
+        for name, own in sorted(lengths.items())
+    )
+
+
+def _known_until(last: AvailabilityInterval, beat: int | None, known_until_ns: int) -> int:
+    """Until when the last state of an agent is known: its heartbeat says that it is up, a recorder that it is not."""
+    if last.state == UP:
+        return min(known_until_ns, beat) if beat is not None and beat > last.start_ns else last.start_ns
+    return last.start_ns if last.state == UNKNOWN else min(known_until_ns, last.end_ns)

@@ -9,9 +9,9 @@ import attrs
 from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.report.known_spans import KnownSpans
 from qmf.pipeline.report.model import ChangedSeries, Chart, ComparedSeries, Series
-from qmf.pipeline.report.naming import labels
 from qmf.pipeline.report.series import KEY, VALUES
 from qmf.pipeline.report.source import ReportSource, Row
+from qmf.pipeline.report.texts import labels
 from qmf.pipeline.report.time_range import NS, TimeRange
 
 #: Windows of a top mover at least: fewer have no halves to compare.

@@ -15,9 +15,8 @@ from qmf.pipeline.audit.schemas import arrow_schema, empty
 from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.table_files import TableFile
-from qmf.pipeline.report.job_tables import StoredRollups
-from qmf.pipeline.report.own import own_object
-from qmf.pipeline.report.source import ReportSource
+from qmf.pipeline.report.audited import own_object
+from qmf.pipeline.report.source import ReportSource, StoredRollups
 from qmf.pipeline.report.time_range import NS, TimeRange
 from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS, coarser
 from qmf.pipeline.rollup.day import ClassRollup
@@ -128,19 +127,33 @@ class _ClassTask:
 
     def values(self, connection: Any) -> Iterator[Any]:
         """The values as record batches."""
-        yield from _compute(connection, self)
+        options, samples = self.options, self.samples
+        if samples.samples(None, None) > _MOST_LOADED:
+            with closing(ClassRollup(connection, samples, (options.size,), options.continued)) as rollup:
+                for day in sorted(samples.days):
+                    with rollup.day(day) as tables:
+                        for table in tables.values():
+                            yield from duckdb_batches(connection, _rollup_query(table, self))
+            return
+        # Planning costs more than the rows: all days at once, from a table, since the kernel reads them several times.
+        rows = samples.sql(connection, sorted(samples.days))
+        connection.execute(f"create or replace temp table {_SAMPLES} as select * from {rows}")
+        with roll_up(
+            connection,
+            _SAMPLES,
+            samples.members,
+            package=samples.package,
+            name=samples.name,
+            seconds=window_seconds(options.size),
+            continued=options.continued,
+        ) as found:
+            if found is not None:
+                yield from duckdb_batches(connection, _rollup_query(f"({found})", self))
 
 
 @attrs.frozen
 class _DayTask:
-    """The roll-ups of a day to take values from.
-
-    Attributes:
-        table: of roll-ups.
-        size: of their windows.
-        files: of the table.
-        classes: of which there are values.
-    """
+    """The roll-ups of a day to take values of some classes from."""
 
     table: LakeTable
     size: str
@@ -175,32 +188,6 @@ def _of_class(task: _ClassTask) -> str:
 def _values(connection: Any, task: _ClassTask | _DayTask) -> Iterator[Any]:
     """The map: the values of a task."""
     return task.values(connection)
-
-
-def _compute(connection: Any, task: _ClassTask) -> Iterator[Any]:
-    """The values of a class from its samples."""
-    options, samples = task.options, task.samples
-    if samples.samples(None, None) > _MOST_LOADED:
-        with closing(ClassRollup(connection, samples, (options.size,), options.continued)) as rollup:
-            for day in sorted(samples.days):
-                with rollup.day(day) as tables:
-                    for table in tables.values():
-                        yield from duckdb_batches(connection, _rollup_query(table, task))
-        return
-    # Planning costs more than the rows: all days at once, from a table, since the kernel reads them several times.
-    rows = samples.sql(connection, sorted(samples.days))
-    connection.execute(f"create or replace temp table {_SAMPLES} as select * from {rows}")
-    with roll_up(
-        connection,
-        _SAMPLES,
-        samples.members,
-        package=samples.package,
-        name=samples.name,
-        seconds=window_seconds(options.size),
-        continued=options.continued,
-    ) as found:
-        if found is not None:
-            yield from duckdb_batches(connection, _rollup_query(f"({found})", task))
 
 
 def _restrict(options: SeriesOptions, samples: ClassSource) -> ClassSource:

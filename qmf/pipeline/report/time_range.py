@@ -25,12 +25,7 @@ _MAX_WINDOWS = 240
 
 @attrs.frozen
 class TimeRange:
-    """A time range in UTC.
-
-    Attributes:
-        first_ns: its beginning.
-        last_ns: its end, not included.
-    """
+    """A time range in UTC; its end is not included."""
 
     first_ns: int
     last_ns: int

@@ -24,10 +24,8 @@ from qmf.schema import TYPES, Property
 pytest.importorskip("duckdb")
 
 from qmf.pipeline.audit.job import audit_lake
-from qmf.pipeline.audit.options import AuditOptions
-from qmf.pipeline.audit.stored_parts import StoredParts
 from qmf.pipeline.audit.stream import AuditStream
-from qmf.pipeline.audit.tables import made_parts
+from qmf.pipeline.audit.tables import AuditOptions, StoredParts, made_parts
 from qmf.pipeline.runners.process import ProcessRunner
 from qmf.pipeline.runners.runner import Runner
 

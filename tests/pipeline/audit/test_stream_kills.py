@@ -18,8 +18,8 @@ from support.waiting import wait_until
 pytest.importorskip("duckdb")
 
 from qmf.pipeline.audit.job import audit_lake
-from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.stream import AuditStream
+from qmf.pipeline.audit.tables import AuditOptions
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 

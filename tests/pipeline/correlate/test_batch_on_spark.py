@@ -16,8 +16,7 @@ from support.examples import examples
 
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.batch import LakeAlerts
-from qmf.pipeline.correlate.batch_input import batch_input
-from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.batch_input import CorrelateOptions, batch_input
 from qmf.pipeline.errors import LakeError
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alert_table import alerts
 from qmf.pipeline.correlate.batch import evaluate_lake
-from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 
 pytestmark = pytest.mark.slow
 

@@ -10,22 +10,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qmf.pipeline.correlate import Rule, parse_rules
-from qmf.pipeline.correlate.detectors import (
+from qmf.pipeline.correlate.detectors import create_detector
+from qmf.pipeline.correlate.detectors.base import (
     BEGIN,
-    DIVIDEND,
-    DIVISOR,
-    EVENT,
     GONE,
-    MATCHING,
     OPEN,
-    OTHER,
     AlertChange,
     Detector,
     DetectorContext,
     Signal,
-    create_detector,
+    alert_id,
 )
-from qmf.pipeline.correlate.detectors.base import alert_id
+from qmf.pipeline.correlate.detectors.events import EVENT, MATCHING, OTHER
+from qmf.pipeline.correlate.detectors.values import DIVIDEND, DIVISOR
 from qmf.pipeline.correlate.event_time import ConnectionChange, ended_runs, outages
 from qmf.pipeline.record.buffers import Cells
 from qmf.pipeline.record.heartbeats import HeartbeatIntervals

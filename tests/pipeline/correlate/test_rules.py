@@ -9,8 +9,7 @@ import attrs
 import pytest
 
 from qmf.pipeline.correlate import RuleError, load_rules, parse_rules
-from qmf.pipeline.correlate.human_units import human
-from qmf.pipeline.correlate.message_templates import default_message, render, template_fields
+from qmf.pipeline.correlate.message_templates import default_message, human, render, template_fields
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     Aggregate,

@@ -17,8 +17,8 @@ from qmf.pipeline import LakeError
 from qmf.pipeline.correlate import RuleError, parse_rules
 from qmf.pipeline.correlate.alert_table import alerts
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
-from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.correlate.rule_watch import RuleWatch
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
+from qmf.pipeline.correlate.rule_file import RuleWatch
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.correlate.stream_state import StreamState, read_failures
 from qmf.pipeline.kinds import RowKind

@@ -13,11 +13,11 @@ import pytest
 from pipeline.correlation import UnsteadyShop, act, batch, ignore, options
 from pipeline.lakes import SECOND, Shop
 
-from qmf.pipeline.correlate import RuleError, followed_snapshot, parse_rules
+from qmf.pipeline.correlate import RuleError, followed, parse_rules
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
+from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.correlate.detector_table import DetectorTable
-from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.correlate.stream_state import StreamState
@@ -300,7 +300,7 @@ message = "{name} has {value} more than {nextRef.name}"
 
 
 def test_followed_objects_are_read_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed_snapshot, "_FEW", 2)
+    monkeypatch.setattr(followed, "_FEW", 2)
     read: list[int] = []
 
     def follow(self: SignalReader, rows: Mapping[str, Any]) -> None:

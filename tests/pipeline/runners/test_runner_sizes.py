@@ -12,7 +12,7 @@ from pipeline.correlation import RULES, options
 from pipeline.lakes import Shop
 
 from qmf.pipeline.audit.job import audit_lake
-from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.tables import AuditOptions
 from qmf.pipeline.correlate.batch import correlate_batch
 from qmf.pipeline.maintenance.checking import LakeCheck
 from qmf.pipeline.rollup import job as rollup_job

@@ -21,7 +21,7 @@ from pyspark.sql import datasource
 
 from qmf.pipeline import PipelineError
 from qmf.pipeline.audit.job import audit_lake
-from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.tables import AuditOptions
 from qmf.pipeline.correlate import RuleError, parse_rules
 from qmf.pipeline.correlate.alert_table import alerts as stored_alerts
 from qmf.pipeline.correlate.batch import correlate_batch

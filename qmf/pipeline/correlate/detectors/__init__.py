@@ -7,22 +7,9 @@ over a whole lake and a stream over the same lake, in steps of any size, raise t
 from __future__ import annotations
 
 from qmf.pipeline.correlate.detectors.absence import AbsenceDetector
-from qmf.pipeline.correlate.detectors.base import (
-    BEGIN,
-    GONE,
-    NEVER,
-    OPEN,
-    AlertChange,
-    AlertTransition,
-    Detector,
-    DetectorContext,
-    Signal,
-)
-from qmf.pipeline.correlate.detectors.count import CountDetector
-from qmf.pipeline.correlate.detectors.join import EVENT, MATCHING, OTHER, JoinDetector
-from qmf.pipeline.correlate.detectors.ratio import DIVIDEND, DIVISOR, RatioDetector
-from qmf.pipeline.correlate.detectors.sequence import SequenceDetector
-from qmf.pipeline.correlate.detectors.values import AggregateDetector, ValueDetector
+from qmf.pipeline.correlate.detectors.base import Detector, DetectorContext
+from qmf.pipeline.correlate.detectors.events import CountDetector, JoinDetector, SequenceDetector
+from qmf.pipeline.correlate.detectors.values import AggregateDetector, RatioDetector, ValueDetector
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
@@ -33,33 +20,11 @@ from qmf.pipeline.correlate.rules import (
     ValueRule,
 )
 
-__all__ = [
-    "BEGIN",
-    "DIVIDEND",
-    "DIVISOR",
-    "EVENT",
-    "GONE",
-    "MATCHING",
-    "NEVER",
-    "OPEN",
-    "OTHER",
-    "AlertChange",
-    "AlertTransition",
-    "Detector",
-    "DetectorContext",
-    "Signal",
-    "create_detector",
-]
+__all__ = ["create_detector"]
 
 
 def create_detector(rule: Rule, key: str, context: DetectorContext) -> Detector:
-    """A detector in its initial state.
-
-    Args:
-        rule: to evaluate.
-        key: of the subject: its parts, separated by line breaks.
-        context: common to all detectors.
-    """
+    """A detector of a rule in its initial state; the key of the subject has its parts, separated by line breaks."""
     match rule:
         case ValueRule():
             return ValueDetector(rule, key) if rule.aggregate is None else AggregateDetector(rule, key)

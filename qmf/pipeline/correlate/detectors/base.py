@@ -68,12 +68,7 @@ class Signal(NamedTuple):
 
 @attrs.define
 class DetectorContext:
-    """What detectors know besides their signals; all detectors of an evaluation share one.
-
-    Attributes:
-        outages: intervals in which no recorder was recording, as (begin, end), in order.
-        ended: until when rows of recorders' runs count that have ended, by the run.
-    """
+    """What detectors know besides their signals, as of `EvaluationPass`; all detectors of an evaluation share one."""
 
     outages: Sequence[tuple[int, int]] = ()
     ended: Mapping[str, int] = attrs.field(factory=dict)
@@ -89,7 +84,7 @@ class AlertTransition(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class AlertChange:
-    """An alert is raised, cleared, or has another severity.
+    """An alert is raised, cleared, or has another severity; the last one of a subject is its open alert.
 
     Attributes:
         key: of the subject.
@@ -107,58 +102,45 @@ class AlertChange:
     """
 
     key: str
-    change: AlertTransition
+    change: AlertTransition = AlertTransition.RAISED
     severity: Severity
     began: int
     at: int
-    window: tuple[int, int]
-    value: float | None
+    window: tuple[int, int] = (0, 0)
+    value: float | None = None
     agent: str | None
     object: str | None
     message: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    reason: str
-    evidence: Sequence[Mapping[str, Any]]
+    reason: str = ""
+    evidence: Sequence[Mapping[str, Any]] = ()
 
     @property
     def raised(self) -> bool:
         """True where the alert is raised."""
         return self.change is AlertTransition.RAISED
 
-
-@attrs.frozen(kw_only=True)
-class OpenAlert:
-    """The open alert of a subject; the names of the attributes are those in stored states."""
-
-    began: int
-    at: int
-    severity: int
-    message: str
-    agent: str | None
-    object: str | None
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-
-    def clearing_change(self, key: str, at: int, reason: str) -> AlertChange:
+    def clear(self, at: int, reason: str) -> AlertChange:
         """The end of the alert."""
         end = max(at, self.at)
-        return AlertChange(
-            key=key,
-            change=AlertTransition.CLEARED,
-            severity=Severity(self.severity),
-            began=self.began,
-            at=end,
-            window=(self.began, end),
-            value=None,
-            agent=self.agent,
-            object=self.object,
-            message=self.message,
-            labels=self.labels,
-            annotations=self.annotations,
-            reason=reason,
-            evidence=[],
+        cleared = AlertTransition.CLEARED
+        return attrs.evolve(
+            self, change=cleared, at=end, window=(self.began, end), value=None, reason=reason, evidence=()
         )
+
+    def dump(self) -> dict[str, Any]:
+        """What is stored of an open alert."""
+        return {name: getattr(self, name) for name in _STORED}
+
+    @classmethod
+    def load(cls, key: str, content: Mapping[str, Any]) -> AlertChange:
+        """The reverse of `dump`."""
+        return cls(**{**content, "key": key, "severity": Severity(content["severity"])})
+
+
+#: The attributes of open alerts in stored states.
+_STORED = ("began", "at", "severity", "message", "agent", "object", "labels", "annotations")
 
 
 #: A signal as evidence, short and ready for JSON: at, ts, run, seq, value, fields.
@@ -201,7 +183,7 @@ class Detector:
         self._key = key
         self.changes: list[AlertChange] = []
         self.due = NEVER
-        self._open: OpenAlert | None = None
+        self._open: AlertChange | None = None
         self._recent_idents: list[str] = []
 
     def feed(self, signal: Signal) -> None:
@@ -228,7 +210,7 @@ class Detector:
         """The state after everything before `now` as JSON, or None for that of a new detector."""
         state = {name: value for name, value in self._state(now).items() if value not in (None, [], {})}
         if self._open is not None:
-            state["open"] = attrs.asdict(self._open)
+            state["open"] = self._open.dump()
         if state and self._recent_idents:
             state["idents"] = self._recent_idents
         return json.dumps(state, separators=(",", ":")) if state else None
@@ -237,7 +219,7 @@ class Detector:
         """Restore a state from `dump`."""
         state = json.loads(text)
         found = state.pop("open", None)
-        self._open = None if found is None else OpenAlert(**found)
+        self._open = None if found is None else AlertChange.load(self._key, found)
         self._recent_idents = state.pop("idents", [])
         self._restore(state)
 
@@ -271,28 +253,14 @@ class Detector:
     ) -> None:
         """Raise an alert, or change the severity of the open one.
 
-        Args:
-            at: when.
-            began: when the incident began.
-            evidence: of the incident.
-            origin: agent and object of the alert.
-            severity: of the alert; None for that of the rule.
-            values: for the templates: `value`, `count`, `limit`.
+        Its `origin` are agent and object; `severity` is None for that of the rule; `values` are for the templates:
+        `value`, `count`, `limit`.
         """
         change = self._alert_change(at, began, evidence, origin, severity, values)
         if self._open is not None:
             # Labels identify the alert, so they stay as they were.
             change = attrs.evolve(change, change=AlertTransition.CHANGED, labels=self._open.labels)
-        self._open = OpenAlert(
-            began=change.began,
-            at=at,
-            severity=int(change.severity),
-            message=change.message,
-            agent=change.agent,
-            object=change.object,
-            labels=change.labels,
-            annotations=change.annotations,
-        )
+        self._open = change
         self.changes.append(change)
 
     def _alert_change(
@@ -322,7 +290,6 @@ class Detector:
         }
         return AlertChange(
             key=self._key,
-            change=AlertTransition.RAISED,
             severity=severity,
             began=began,
             at=at,
@@ -335,7 +302,6 @@ class Detector:
             annotations={
                 name: render_template(self._rule, template, known) for name, template in self._rule.annotations.items()
             },
-            reason="",
             evidence=[published_evidence(item) for item in evidence],
         )
 
@@ -355,11 +321,9 @@ class Detector:
     def _clear_alert(self, at: int, reason: str, evidence: Sequence[Evidence], value: float | None = None) -> None:
         """Clear the open alert."""
         assert self._open is not None
-        cleared = self._open.clearing_change(self._key, at, reason)
+        shown = [published_evidence(item) for item in evidence]
+        self.changes.append(attrs.evolve(self._open.clear(at, reason), value=value, evidence=shown))
         self._open = None
-        self.changes.append(
-            attrs.evolve(cleared, value=value, evidence=[published_evidence(item) for item in evidence])
-        )
 
 
 _GROUP_LABELS: Mapping[str, str] = {"_agent": "agent", "_object": "object"}
@@ -375,10 +339,10 @@ def alert_id(rule: str, key: str, began: int) -> str:
     return hashlib.sha256(f"{rule}\x1f{key}\x1f{began}".encode()).hexdigest()[:32]
 
 
-def open_alerts(key: str, state: str) -> Iterator[tuple[str, OpenAlert]]:
-    """The open alerts in a state from `Detector.dump`, with the keys of their subjects."""
+def open_alerts(key: str, state: str) -> Iterator[AlertChange]:
+    """The open alerts in a state from `Detector.dump` of a subject."""
     found = json.loads(state)
     if "open" in found:
-        yield key, OpenAlert(**found["open"])
+        yield AlertChange.load(key, found["open"])
     for own, inner in found.get("quotients", {}).items():
         yield from open_alerts(own, inner)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from qmf.pipeline.correlate.detectors.base import NEVER, AlertChange, Detector, Evidence, Signal, evidence_of
-from qmf.pipeline.correlate.human_units import human
+from qmf.pipeline.correlate.message_templates import human
 from qmf.pipeline.correlate.rules import Level, Limits, RatioRule, ValueRule
 from qmf.views.times import duration_text
 

@@ -2,24 +2,30 @@
 
 The files of followed objects are divided among tasks as well. From each comes a row where a column that rules need
 changed, for every task whose rules need it; the key is the number of the task. So no file is read by two tasks.
+
+A stream by tasks writes the last row of each followed object as files when many rows came since the last time, so that
+it does not read the lake again: one task reads these files, others the rows since then.
 """
 
 from __future__ import annotations
 
+import json
 import pickle
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.batch_input import BatchInput
-from qmf.pipeline.correlate.file_signals import file_signals
-from qmf.pipeline.correlate.followed_snapshot import read_objects
+from qmf.pipeline.correlate.batch_input import BatchInput, file_signals
+from qmf.pipeline.correlate.lake_rows import Position
 from qmf.pipeline.correlate.signal_reader import SignalReader
+from qmf.pipeline.errors import lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.table_files import FilesByTable
 from qmf.pipeline.runners.runner import Rows, Runner
@@ -31,31 +37,25 @@ Finish = Callable[[Iterator[Any]], Iterator[Any]]
 _TASK, _CLASS, _DATA = "task", "class", "data"
 _FILES = ""
 
+#: Rows that are read again rather than written.
+_FEW = 50_000
+
 #: Rows of objects in a row of the shuffle.
 _CHUNK = 20_000
 
 
 @attrs.frozen
 class FollowedRows:
-    """A task of the map: rows of objects that rules follow references to.
-
-    Attributes:
-        files: with rows.
-        known: files of a `FollowedSnapshot`, by class.
-    """
+    """A task of the map: files with rows of objects that rules follow, and files of a `FollowedSnapshot`, by class."""
 
     files: FilesByTable
     known: Mapping[str, str] = attrs.field(factory=dict)
 
     def reader(self, given: BatchInput, connection: Any = None) -> SignalReader:
-        """A reader that knows these objects; otherwise as of `BatchInput.reader`.
-
-        Raises:
-            LakeError: a file is not on this machine, or cannot be read.
-        """
+        """A reader that knows these objects; otherwise as of `BatchInput.reader`."""
         reader = given.reader(connection)
         try:
-            reader.restore_followed({name: read_objects(path) for name, path in self.known.items()})
+            reader.restore_followed({name: _read_objects(path) for name, path in self.known.items()})
             reader.follow(given.rows(self.files))
         except BaseException:
             reader.close()
@@ -74,12 +74,9 @@ def signals_of_files(
     """The signals of a lake's files, and what failed, wherever they are made.
 
     Args:
-        runner: where.
-        given: what is read.
-        tasks: the files.
-        followed: tasks with the objects that rules follow.
-        schema: of the rows, as an Arrow schema.
-        finish: makes them of the batches of `file_signals`.
+        runner, given: where, and what is read.
+        tasks, followed: the files, and those with the objects that rules follow.
+        schema, finish: of the rows as an Arrow schema, and what makes them of the batches of `file_signals`.
     """
     following = given.plan.following_paths
     receivers = [number for number, files in enumerate(tasks) if following & files.keys()] if followed else []
@@ -144,3 +141,54 @@ def _to_bytes(batch: Any) -> bytes:
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
     return bytes(sink.getvalue())
+
+
+# -- snapshots
+
+
+@attrs.frozen(kw_only=True)
+class FollowedSnapshot:
+    """The objects at a position of the lake: files by the class as rules name it, and the number of objects.
+
+    They are valid for `columns`, which say what is kept of each class.
+    """
+
+    columns: str = ""
+    position: Position = attrs.field(factory=dict)
+    files: Mapping[str, str] = attrs.field(factory=dict)
+    rows: int = 0
+
+    def is_outgrown(self, rows: int) -> bool:
+        """Whether another one is worth it after so many rows."""
+        return rows > max(_FEW, 2 * self.rows)
+
+
+def columns_key(columns: Mapping[str, Sequence[str]]) -> str:
+    """What `FollowedSnapshot.columns` is for some columns of classes."""
+    return json.dumps({name: list(own) for name, own in sorted(columns.items())})
+
+
+def write_objects(folder: Path, objects: Mapping[str, Any]) -> tuple[dict[str, str], int]:
+    """Write objects, Arrow tables by class, as files; returns these, and the number of objects."""
+    found = {}
+    with lake_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in objects.items():
+            path = folder / f"{uuid.uuid4()}.parquet"
+            import_pyarrow().parquet.write_table(table, path)
+            found[name] = str(path)
+    return found, sum(table.num_rows for table in objects.values())
+
+
+def _read_objects(path: str) -> Any:
+    """The objects of a file, as an Arrow table."""
+    with lake_errors(Path(path)):
+        return import_pyarrow().parquet.read_table(path)
+
+
+def remove_others(folder: Path, kept: FollowedSnapshot) -> None:
+    """Remove the files that are not those of a snapshot."""
+    with lake_errors(folder):
+        for path in folder.glob("*.parquet") if folder.is_dir() else ():
+            if str(path) not in kept.files.values():
+                path.unlink(missing_ok=True)

@@ -11,14 +11,13 @@ pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.audit.job import audit_lake
-from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.stream import AuditStream
+from qmf.pipeline.audit.tables import AuditOptions
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.maintenance import optimize_table
 from qmf.pipeline.report.collect import ReportOptions, collect
-from qmf.pipeline.report.job_tables import AuditedRows, StoredRollups
 from qmf.pipeline.report.model import Report
-from qmf.pipeline.report.source import end_of_recording
+from qmf.pipeline.report.source import AuditedRows, StoredRollups, end_of_recording
 from qmf.pipeline.report.time_range import parse_time_range
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.source import class_sources

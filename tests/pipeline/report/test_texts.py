@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.pipeline.report.naming import abbreviate, labels, object_name
+from qmf.pipeline.report.texts import abbreviate, labels, object_name
 
 
 @pytest.mark.parametrize(

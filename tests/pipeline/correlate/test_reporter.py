@@ -23,8 +23,7 @@ from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alert_agent import MAX_EVIDENCE, AlertAgent
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.ledger import AlertLedger
-from qmf.pipeline.correlate.publishing import AlertPublisher
-from qmf.pipeline.correlate.reporter import CorrelationReporter
+from qmf.pipeline.correlate.reporter import CorrelationReporter, publish_once
 from qmf.schema import Severity
 
 HOUR = 3600 * 10**9
@@ -79,7 +78,7 @@ class FakeSink:
 
 
 class Job:
-    """A publisher with its ledger, which can be restarted."""
+    """A sink with its ledger, which can be restarted."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -88,13 +87,15 @@ class Job:
 
     def start(self) -> None:
         self.ledger = AlertLedger(self.path)
-        self.publisher = AlertPublisher(self.sink, self.ledger, threading.Event())
 
     def restart(self) -> None:
         """As after a kill."""
         self.ledger.close()
         self.start()
-        assert self.publisher.publish([])
+        assert self.publish([])
+
+    def publish(self, alerts: Sequence[AlertRow]) -> bool:
+        return publish_once(self.sink, self.ledger, alerts, threading.Event())
 
 
 @pytest.fixture
@@ -105,12 +106,12 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 
 def test_each_alert_is_published_once_however_often_it_is_found(job: Job) -> None:
-    assert job.publisher.publish([RAISED])
+    assert job.publish([RAISED])
     job.restart()
     assert list(job.ledger.open) == ["1"]
-    assert job.publisher.publish([RAISED, CLEARED])
+    assert job.publish([RAISED, CLEARED])
     job.restart()
-    assert job.publisher.publish([RAISED, CLEARED])
+    assert job.publish([RAISED, CLEARED])
     assert job.sink.published == [("1 raised", False), ("1 cleared", False)]
     assert job.ledger.open == {}
 
@@ -119,34 +120,34 @@ def test_each_alert_is_published_once_however_often_it_is_found(job: Job) -> Non
 def test_unconfirmed_alerts_are_published_again_with_a_mark(job: Job, moment: str) -> None:
     setattr(job.sink, moment, True)
     with pytest.raises(Killed):
-        job.publisher.publish([RAISED])
+        job.publish([RAISED])
     setattr(job.sink, moment, False)
     job.sink.published.clear()
     job.restart()
     assert job.sink.published == [("1 raised", True)]
     job.restart()
-    assert job.publisher.publish([RAISED])
+    assert job.publish([RAISED])
     assert job.sink.published == [("1 raised", True)]
 
 
 def test_after_a_stop_without_a_broker_alerts_are_unconfirmed(job: Job) -> None:
     job.sink.answer = False
-    assert not job.publisher.publish([RAISED])
+    assert not job.publish([RAISED])
     job.sink.answer = True
     job.restart()
     assert job.sink.published[-1] == ("1 raised", True)
 
 
 def test_a_line_that_a_kill_cut_off_was_not_written(job: Job) -> None:
-    job.publisher.publish([RAISED])
+    job.publish([RAISED])
     job.ledger.close()
     whole = job.path.read_bytes()
     for cut in range(len(whole)):
         job.path.write_bytes(whole[:cut])
         job.sink.published.clear()
         job.start()
-        assert job.publisher.publish([])
-        assert job.publisher.publish([RAISED])
+        assert job.publish([])
+        assert job.publish([RAISED])
         assert list(job.ledger.open) == ["1"]
         assert len(job.sink.published) <= 1
         job.ledger.close()
@@ -206,10 +207,9 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
         try:
             assert agent.name == "qmf:correlate:box"
             await until(lambda: any(a.name == agent.name for a in listener.client.agents), "the agent")
-            publisher = AlertPublisher(agent, ledger, stop)
             long = "[" + ",".join(f'{{"seq": {n}}}' for n in range(MAX_EVIDENCE + 5)) + "]"
             first = [RAISED, other(2, message="m" * 90_000, evidence=long, agent=None)]
-            assert await asyncio.to_thread(publisher.publish, first)
+            assert await asyncio.to_thread(publish_once, agent, ledger, first, stop)
             await until(lambda: len(listener.events) == 2, "both events")
             raised, clipped = listener.events
             assert isinstance(raised, model.AlertRaised)
@@ -228,7 +228,7 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
                 await shown["1"].acknowledge(" ", "")
             await shown["1"].acknowledge("me", "on my way")
             await until(lambda: len(listener.events) == 3, "the acknowledgement")
-            assert await asyncio.to_thread(publisher.publish, [attrs.evolve(CLEARED, alert_id="2")])
+            assert await asyncio.to_thread(publish_once, agent, ledger, [attrs.evolve(CLEARED, alert_id="2")], stop)
             await until(lambda: len(listener.events) == 4, "the end of the alert")
             assert [type(event) for event in listener.events[2:]] == [model.AlertAcknowledged, model.AlertCleared]
             assert listener.events[3].severity == Severity.INFORM
@@ -264,7 +264,7 @@ def test_a_stop_ends_the_waiting_for_a_broker(tmp_path: Path) -> None:
     try:
         broker.close()
         threading.Timer(0.1, stop.set).start()
-        assert not AlertPublisher(agent, ledger, stop).publish([RAISED])
+        assert not publish_once(agent, ledger, [RAISED], stop)
         assert list(ledger.unconfirmed) == [RAISED.key]
     finally:
         agent.close()

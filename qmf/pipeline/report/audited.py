@@ -1,25 +1,91 @@
-"""The lifetimes of objects and the changes of their properties, by the statements of the audit."""
+"""Objects, changes of properties, events and calls of a time range, by the statements of the audit.
+
+Objects and events of a broker that agents and consoles of this project created for themselves are left out by
+conditions in SQL. They are the same ones as of `qmf.views.internal`, by the same marks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from qmf._marks import OWN_CONNECTION, OWN_LINK
 from qmf.pipeline.audit import parts
-from qmf.pipeline.audit.schemas import LIFE_KEY, PARTS
-from qmf.pipeline.audit.state import OBJECT_PARTS, AuditState
-from qmf.pipeline.duckdb_queries import text
+from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, arrow_schema, names
+from qmf.pipeline.audit.state import EVENT_PART, EVENT_ROWS, OBJECT_PARTS, AuditState
+from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.row_source import RowSource
-from qmf.pipeline.report.model import ClassObjectsRow, EndedObjectRow, PropertyChangeRow
-from qmf.pipeline.report.own import own_object
+from qmf.pipeline.report.model import CallRow, ClassObjectsRow, EndedObjectRow, PropertyChangeRow
 from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
+from qmf.pipeline.runners.runner import STORED, Rows, stored_rows
+from qmf.views.internal import BROKER_PACKAGE, CONNECTION, EVENT_NAMES, EVENT_PROPERTIES, SESSION, UNSUBSCRIBE
+
+#: An own name, alone or as a part of the name of a binding or subscription.
+_NAME = rf"(^|[:,_./]){OWN_LINK}"
+
+_OWN = "own"
 
 #: The tables of lifetimes, of changed properties, and of the number of rows in the range.
 LIFETIMES, _CHANGES, _INSIDE = "report_lifetimes", "report_changes", "report_inside"
 
 _INSIDE_COLUMNS = {name: PARTS["objects"][name] for name in LIFE_KEY} | {"inside": "bigint"}
+
+_INFORM = 6
+
+
+# -- what agents and consoles created for themselves
+
+
+def own_connections(source: ReportSource, first_ns: int, last_ns: int) -> list[str]:
+    """The names of the connections of agents and consoles."""
+    queries: list[FileQueries] = []
+    for item in source.classes:
+        version = item.version
+        columns = {column.name for column in version.columns}
+        if (version.package, version.name) == (BROKER_PACKAGE, CONNECTION) and "remoteProperties" in columns:
+            rows = source.rows(RowKind.OBJECTS, first_ns, last_ns, version)
+            if rows is not None:
+                mark = text(f'"{OWN_CONNECTION}":')
+                where = f"_properties and contains(remoteProperties, {mark})"
+                sql = f"select distinct _object as object from {ROWS} where {where}"
+                queries.append(FileQueries(rows, {_OWN: sql}))
+    if not queries:
+        return []
+    made = source.tables_of_queries(queries, {_OWN: {"object": "varchar"}})
+    found = source.query(f"select distinct object from {made[_OWN]} where object is not null order by object")
+    return [name for (name,) in found]
+
+
+def own_object(package: str, name: str, connections: Iterable[str], column: str = "_object") -> str | None:
+    """A condition for the own objects of a class, whose names are in a column; None for a class without such."""
+    if package != BROKER_PACKAGE:
+        return None
+    parts = [f"regexp_matches({column}, {text(_NAME)})"]
+    keys = [connection.partition(":connection:")[2] for connection in connections]
+    if name in (CONNECTION, SESSION) and keys:
+        # The name of a session contains that of its connection.
+        parts += [f"contains({column}, {text(key)})" for key in keys if key]
+    return f"({' or '.join(parts)})"
+
+
+def own_event(package: str, name: str, columns: Mapping[str, str]) -> str | None:
+    """A condition for the own events of a class, with its arguments as SQL, by name; None for a class without such."""
+    if package != BROKER_PACKAGE:
+        return None
+    names = [columns[column] for column in EVENT_NAMES if column in columns]
+    parts = [f"regexp_matches({column}, {text(_NAME)})" for column in names]
+    if EVENT_PROPERTIES in columns:
+        mark = text(f'"{OWN_CONNECTION}":')
+        parts.append(f"contains(cast({columns[EVENT_PROPERTIES]} as varchar), {mark})")
+    if name == UNSUBSCRIBE and names:
+        parts.append("(" + " and ".join(f"coalesce({column}, '') = ''" for column in names) + ")")
+    return f"coalesce({' or '.join(parts)}, false)" if parts else None
+
+
+# -- objects
 
 
 def make_lifetimes(
@@ -33,9 +99,8 @@ def make_lifetimes(
     """Make the tables `LIFETIMES` and `_CHANGES`, of the objects that had rows in the range or since a time before.
 
     Args:
-        source: the lake.
+        source, time_range: of the report.
         state: that the rows are added to.
-        time_range: of the report.
         since_ns: from when on rows are read: objects may publish nothing new in the range.
         availability: the audit's table of that name.
         own: names of own connections; None to include own objects.
@@ -118,9 +183,6 @@ def _own_parts(source: ReportSource, own: Sequence[str] | None) -> str:
     return f"({' or '.join(['false', *each])})"
 
 
-# -- what is shown of them
-
-
 def class_rows(source: ReportSource, time_range: TimeRange) -> tuple[ClassObjectsRow, ...]:
     """A row for each class that had objects in the range."""
     first, last = time_range.first_ns, time_range.last_ns
@@ -194,9 +256,6 @@ def last_ended(source: ReportSource, time_range: TimeRange, top: int) -> tuple[t
     ), int(total) - len(rows)
 
 
-# -- properties
-
-
 def last_changes(source: ReportSource, time_range: TimeRange, top: int) -> tuple[tuple[PropertyChangeRow, ...], int]:
     """The last changes of properties that had a value before, and the number of others."""
     first, last = time_range.first_ns, time_range.last_ns
@@ -213,3 +272,112 @@ def last_changes(source: ReportSource, time_range: TimeRange, top: int) -> tuple
         )
         for time, name, agent, own_name, member, previous, value in found
     ), int(total) - len(found)  # fmt: skip
+
+
+# -- events
+
+
+def make_events(source: ReportSource, state: AuditState, time_range: TimeRange, *, own: bool) -> None:
+    """Make the table `EVENT_ROWS` of a state, with or without events about own objects."""
+    first, last = time_range.first_ns, time_range.last_ns
+    inside = f"_ts_ns >= {first} and _ts_ns < {last}"
+    queries: list[FileQueries] = []
+    for item in source.classes:
+        version = item.version
+        rows = source.rows(RowKind.EVENTS, first, last, version) if version.event else None
+        if rows is not None:
+            left_out = None if own else own_event(version.package, version.name, _arguments(version, quote_name))
+            where = f"{inside} and not {left_out}" if left_out else inside
+            sql = parts.events(f"(select * from {ROWS} where {where})", version)
+            queries.append(FileQueries(_unread_rows(source, rows), {EVENT_PART: sql}))
+    untyped = source.rows(RowKind.UNTYPED, first, last)
+    if untyped is not None:
+        sql = parts.untyped_events(f"(select * from {ROWS} where {inside})")
+        queries.append(FileQueries(_unread_rows(source, untyped), {EVENT_PART: sql}))
+    with source.errors():
+        state.insert_events(f"from {source.tables_of_queries(queries, {EVENT_PART: EVENTS})[EVENT_PART]}")
+        if _audit_has_events(source):
+            state.insert_events(f"from {source.table_of_rows(_audited_rows(source, time_range, own=own))}")
+        state.events()
+
+
+def _audit_has_events(source: ReportSource) -> bool:
+    """True if there is a table of events of the audit: that of the job `history` is missing."""
+    return source.audited is not None and source.audited.options.table("events").version() is not None
+
+
+def _unread_rows(source: ReportSource, rows: RowSource) -> RowSource:
+    return source.unread_rows(rows) if _audit_has_events(source) else rows
+
+
+def _audited_rows(source: ReportSource, time_range: TimeRange, *, own: bool) -> Rows:
+    """The events of a time in the table of the audit."""
+    assert source.audited is not None
+    table = source.audited.options.table("events")
+    first, last = day(max(time_range.first_ns, 0)), day(max(time_range.last_ns, 0))
+    files = [file for file in table.snapshot().files if first <= (file.date or first) <= last]
+    where = f"time_ns >= {time_range.first_ns} and time_ns < {time_range.last_ns}"
+    if not own:
+        where += f" and not {_own_events(source)}"
+    return stored_rows(
+        source.runner, table, arrow_schema(EVENTS), f"select {names(EVENTS)} from {STORED} where {where}", files=files
+    )
+
+
+def _own_events(source: ReportSource) -> str:
+    """The condition for own events in the table of an audit."""
+    each = ["false"]
+    for item in source.classes:
+        version = item.version
+        arguments = _arguments(version, lambda name: f"json_extract_string(arguments, '$.{name}')")
+        condition = own_event(version.package, version.name, arguments) if version.event else None
+        if condition:
+            each.append(
+                f"(package = {text(version.package)} and class = {text(version.name)} "
+                f"and hash = {text(version.hash)} and {condition})"
+            )
+    return f"({' or '.join(each)})"
+
+
+def _arguments(version: ClassVersion, sql: Callable[[str], str]) -> dict[str, str]:
+    """The arguments of the events of a class as SQL, by name."""
+    columns = (column.name for column in version.columns if column.column_type is not ColumnType.TIME)
+    return {name: sql(name) for name in columns}
+
+
+def event_counts(source: ReportSource, time_range: TimeRange) -> tuple[tuple[float, int, int], ...]:
+    """Start of the window in seconds, severity, and number of events."""
+    size = time_range.step * NS
+    rows = source.query(
+        f"select time_ns // {size} * {time_range.step} as t, coalesce(severity, {_INFORM}) as severity, count(*) "
+        f"from {EVENT_ROWS} group by all order by all"
+    )
+    return tuple((float(t), int(severity), int(count)) for t, severity, count in rows)
+
+
+def class_counts(source: ReportSource, top: int) -> tuple[tuple[tuple[str, int, int], ...], int]:
+    """Class, severity and number of the most frequent events; and the number of other classes."""
+    rows = source.query(
+        f"select class, coalesce(severity, {_INFORM}) as severity, count(*) as number from {EVENT_ROWS} "
+        "group by package, class, severity order by number desc, class, severity"
+    )
+    return tuple((name, int(severity), int(count)) for name, severity, count in rows[:top]), max(0, len(rows) - top)
+
+
+def last_calls(source: ReportSource, state: AuditState, top: int) -> tuple[tuple[CallRow, ...], int]:
+    """The last calls, and the number of others."""
+    with source.errors():
+        table = state.calls(EVENT_ROWS)
+    ((total,),) = source.query(f"select count(*) from {table}")
+    rows = source.query(
+        'select time_ns, "user", origin, agent, coalesce(operation, \'\'), target, result, "text" '
+        f"from {table} order by time_ns desc, agent, source, arguments limit {top}"
+    )
+    calls = tuple(
+        CallRow(
+            time_ns=time, user=user, origin=origin, agent=agent, operation=operation, target=target, result=result,
+            text=reason,
+        )
+        for time, user, origin, agent, operation, target, result, reason in rows
+    )  # fmt: skip
+    return calls, int(total) - len(rows)
