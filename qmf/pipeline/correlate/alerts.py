@@ -7,9 +7,8 @@ for that time, and is resolved when it doesn't hold any more. Without `for` an a
 from __future__ import annotations
 
 import enum
-import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -28,6 +27,8 @@ PENDING = "pending"
 #: The annotation with the text of the alert.
 SUMMARY = "summary"
 
+_FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
+
 
 class AlertState(enum.Enum):
     """The state of an alert."""
@@ -39,45 +40,69 @@ class AlertState(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class Alert:
-    """An alert at one moment. A new value is made when its state, severity or value changes.
+    """One incident of a rule at one moment, as notifications see it.
 
     Attributes:
-        fingerprint: 16 hex digits made from the labels: the same for all incidents of one rule and subject.
+        id: of the incident and its severity, the same from start to end. An incident whose severity changes is the
+            end of one alert and the start of another, as in Prometheus.
         incident: 32 hex digits made from rule, subject and the time when the incident began; `alertId` on the bus.
-        name: of the rule.
-        labels: identify the alert: `alertname`, `agent`, `object` and others, and those of the rule.
-        annotations: texts for people; `summary` is the alert's message.
-        severity: the highest that applies.
-        state: pending, firing or resolved.
-        starts_at: when it became pending or firing, in ns since 1970.
-        ends_at: when it was resolved, in ns since 1970; None before.
+        labels: identify it, and are what it is selected, grouped and routed by: `alertname`, `severity`, `agent`,
+            `object` and others, and those of the rule.
+        annotations: texts for people, e.g. ``summary``.
+        starts_ns: when it became pending or firing, ns since 1970.
+        ends_ns: when it ended; None while it lasts.
+        pending: the condition is true, but not yet for long enough.
         value: that decided, or None.
-        evidence: samples and events, oldest first, ready for JSON.
-        reason: why it was resolved; empty before.
+        reason: why it ended; empty before.
+        detail: what only the bus needs, as JSON values.
     """
 
-    fingerprint: str
+    id: str
     incident: str
-    name: str
     labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-    severity: Severity
-    state: AlertState
-    starts_at: int
-    ends_at: int | None = None
+    annotations: Mapping[str, str] = attrs.field(factory=dict)
+    starts_ns: int
+    ends_ns: int | None = None
+    pending: bool = False
     value: float | None = None
-    evidence: Sequence[Mapping[str, Any]] = ()
     reason: str = ""
+    detail: Mapping[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def state(self) -> AlertState:
+        """Pending, firing or resolved."""
+        if self.ends_ns is not None:
+            return AlertState.RESOLVED
+        return AlertState.PENDING if self.pending else AlertState.FIRING
+
+    @property
+    def is_firing(self) -> bool:
+        """True while it is firing."""
+        return self.ends_ns is None and not self.pending
+
+    @property
+    def name(self) -> str:
+        """Of its rule."""
+        return self.labels.get(NAME_LABEL, "")
 
     @property
     def summary(self) -> str:
-        """The alert's message."""
+        """Its text."""
         return self.annotations.get(SUMMARY, "")
 
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits made from the labels, the same as Alertmanager's."""
+        return fingerprint(self.labels)
 
-def fingerprint_of(labels: Mapping[str, str]) -> str:
-    """16 hex digits that depend on the labels only, not on their order."""
-    return hashlib.sha256(json.dumps(sorted(labels.items())).encode()).hexdigest()[:16]
+
+def fingerprint(labels: Mapping[str, str]) -> str:
+    """The 64-bit FNV-1a hash of sorted labels, as Prometheus' programs identify alerts."""
+    value = _FNV_OFFSET
+    for name in sorted(labels):
+        for byte in name.encode() + b"\xff" + labels[name].encode() + b"\xff":
+            value = ((value ^ byte) * _FNV_PRIME) & _MASK
+    return f"{value:016x}"
 
 
 @attrs.frozen(kw_only=True)
@@ -135,31 +160,28 @@ class AlertRow:
         # An incident is raised and cleared once, but may change several times.
         return f"{self.alert_id} {self.change}" + (f" {self.at_ns}" if self.change == "changed" else "")
 
-    def alert(self) -> Alert:
+    def alert(self, detail: Mapping[str, Any] | None = None) -> Alert:
         """The alert after the change."""
+        severity = Severity(self.severity).name.lower()
         labels: dict[str, str] = json.loads(self.labels) or self._plain_labels()
         return Alert(
-            fingerprint=fingerprint_of(labels),
+            id=f"{self.alert_id} {severity}",
             incident=self.alert_id,
-            name=self.rule,
-            labels=labels,
+            labels={name: text for name, text in {SEVERITY_LABEL: severity, **labels}.items() if text},
             annotations={SUMMARY: self.message, **json.loads(self.annotations)},
-            severity=Severity(self.severity),
-            state=_STATES.get(self.change, AlertState.FIRING),
-            starts_at=self.began_ns,
-            ends_at=self.at_ns if self.cleared else None,
+            starts_ns=self.began_ns,
+            ends_ns=self.at_ns if self.cleared else None,
+            pending=self.change == PENDING,
             value=self.value,
-            evidence=tuple(json.loads(self.evidence)),
             reason=self.reason,
+            detail=detail or {},
         )
 
     def _plain_labels(self) -> dict[str, str]:
         """The labels of a row that was written before rows had labels."""
-        named = {NAME_LABEL: self.rule, "agent": self.agent, "object": self.object, "subject": self.subject}
-        return {name: text for name, text in named.items() if text}
-
-
-_STATES = {PENDING: AlertState.PENDING, "cleared": AlertState.RESOLVED}
+        return {
+            NAME_LABEL: self.rule, "agent": self.agent or "", "object": self.object or "", "subject": self.subject
+        }  # fmt: skip
 
 
 def in_order(alerts: Iterable[AlertRow]) -> list[AlertRow]:

@@ -18,14 +18,7 @@ import attrs
 from qmf.pipeline.correlate.alert_table import arrow_table, fill_columns
 from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.batch_input import FAILURE, SIGNAL_ORDER, BatchInput, signal_schema
-from qmf.pipeline.correlate.detector_table import (
-    BUCKET,
-    STATE,
-    WAITING,
-    bucket_of,
-    detector_schema,
-    stored_rows,
-)
+from qmf.pipeline.correlate.detector_table import BUCKET, STATE, WAITING, bucket_of, detector_schema, stored_rows
 from qmf.pipeline.correlate.detectors.base import NEVER
 from qmf.pipeline.correlate.evaluation import AT, KEY, RULE, EvaluationPass, Evaluator, Subject, orphans_cleared
 from qmf.pipeline.correlate.signal_reader import SignalRow, signal_rows

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange
+from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange, merged_runs
 from qmf.pipeline.correlate.signals import event_time_sql
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.kinds import RowKind
@@ -110,11 +110,8 @@ class LakeRows:
         for path, own in rows.items():
             if path == kind_path(RowKind.SCHEMAS):
                 continue
-            for run, first, last in self._query(
-                own, "SELECT _run, min(_received_ns), max(_received_ns) FROM input GROUP BY _run"
-            ):
-                known = runs.get(run, (first, last))
-                runs[run] = (min(first, known[0]), max(last, known[1]))
+            sql = "SELECT _run, min(_received_ns), max(_received_ns) FROM input GROUP BY _run"
+            runs = merged_runs(runs, {run: (first, last) for run, first, last in self._query(own, sql)})
         changes = [
             ConnectionChange(run, at, CONNECTION_REASONS[reason])
             for run, at, reason in self._of(rows, RowKind.GAPS, "SELECT _run, _received_ns, reason FROM input")

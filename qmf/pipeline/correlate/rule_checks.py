@@ -144,15 +144,11 @@ def _wrong_texts(rule: Rule) -> Iterator[str]:
         for name, text in texts.items():
             yield from _wrong_text(rule, f"{key}.{name}", text)
     for name in sorted({NAME_LABEL, SEVERITY_LABEL} & rule.labels.keys()):
-        yield f"{_place(rule, f'labels.{name}')}: each alert has this label by itself; use another name"
+        yield f"{rule.where(f'labels.{name}')}: each alert has this label by itself; use another name"
 
 
 def _wrong_text(rule: Rule, key: str, text: str) -> Iterator[str]:
     for match in _PROMETHEUS.finditer(text):
-        yield f"{_place(rule, key)}: {match[0]} is a template of Prometheus, and no value here: write {{name}}"
+        yield f"{rule.where(key)}: {match[0]} is a template of Prometheus, and no value here: write {{name}}"
     for field in wrong_formats(text):
-        yield f"{_place(rule, key)}: {field}: there is no such format for it"
-
-
-def _place(rule: Rule, key: str) -> str:
-    return f"{rule.place.of(key.partition('.')[0])}: {rule.name}: {key}"
+        yield f"{rule.where(key)}: {field}: there is no such format for it"

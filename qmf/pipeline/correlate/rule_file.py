@@ -26,8 +26,9 @@ from qmf._text_files import file_version, read_text
 from qmf._toml import TomlSyntaxError, key_lines, parse_toml
 from qmf.pipeline.correlate.message_templates import CHANGING_FIELDS, UNITS, template_fields
 from qmf.pipeline.correlate.rule_readers import READERS, read_severity
-from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
+from qmf.pipeline.correlate.rule_table import RuleError, RuleTable, raise_errors
 from qmf.pipeline.correlate.rules import NOTIFY_TABLES, Rule, RulePlace
+from qmf.pipeline.toml_tables import TomlErrors
 from qmf.schema import Severity
 
 #: Octets of a short string on the bus.
@@ -59,8 +60,8 @@ def load_valid_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[str, ...
     """
     rules, errors = _read_rules(read_text(path, RuleError), str(path))
     if not rules:
-        errors.raise_all()
-    return rules, errors.texts()
+        raise_errors(errors, str(path))
+    return rules, errors.texts(str(path))
 
 
 def parse_tables(text: str, file: str) -> dict[str, Any]:
@@ -82,14 +83,14 @@ def parse_rules(text: str, file: str = "rules") -> tuple[Rule, ...]:
         RuleError: as of `load_rules`.
     """
     rules, errors = _read_rules(text, file)
-    errors.raise_all()
+    raise_errors(errors, file)
     return rules
 
 
-def _read_rules(text: str, file: str) -> tuple[tuple[Rule, ...], Errors]:
+def _read_rules(text: str, file: str) -> tuple[tuple[Rule, ...], TomlErrors]:
     tables = parse_tables(text, file)
     lines = key_lines(text)
-    errors = Errors(file, lines)
+    errors = TomlErrors(lines)
     rules: list[Rule] = []
     for name in NOTIFY_TABLES & tables.keys():
         tables.pop(name)

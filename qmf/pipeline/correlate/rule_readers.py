@@ -201,8 +201,7 @@ def _value_keys(table: RuleTable, common: dict[str, Any], stale: int | None = No
 
 
 def _threshold(table: RuleTable, common: dict[str, Any]) -> Rule:
-    keys = _value_keys(table, common)
-    return ThresholdRule(**keys | {"severity": common["severity"]})
+    return ThresholdRule(**_value_keys(table, common))
 
 
 def _rate(table: RuleTable, common: dict[str, Any]) -> Rule:
@@ -211,7 +210,7 @@ def _rate(table: RuleTable, common: dict[str, Any]) -> Rule:
         over=table.duration("over", zero=True) or 0,
         counter=table.flag("counter"),
         continued=table.flag("continued") or False,
-        **keys | {"severity": common["severity"]},
+        **keys,
     )
     assert rule.limits.stale is not None
     if rule.over > rule.limits.stale:

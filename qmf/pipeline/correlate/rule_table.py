@@ -5,73 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qmf._toml import KeyPath, line_of
+from qmf._toml import KeyPath
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.toml_tables import TomlTable
-
-#: Names of tables and keys; the number of a table in an array of tables, from 1, follows the name of the array.
-Path = tuple[str, ...]
+from qmf.pipeline.toml_tables import TomlErrors, TomlTable
 
 
 class RuleError(PipelineError):
     """Rules that can't be evaluated: a line for each error, with file, line, rule and key."""
 
 
-class Errors:
-    """The errors of a file."""
-
-    def __init__(self, file: str, lines: Mapping[KeyPath, int]) -> None:
-        """Begin without an error; `lines` as of `key_lines`."""
-        self._file = file
-        self._lines = lines
-        self._found: list[tuple[int, str]] = []
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._found)
-
-    def add(self, path: Path, text: str) -> None:
-        """Add the error of a key, or of a table."""
-        line = self.line((*path[:1], *(part for item in path[1:] for part in item.split("."))))
-        place = self._file if line is None else f"{self._file}:{line}"
-        self._found.append((line or 0, ": ".join([place, *path, text])))
-
-    def line(self, path: Path) -> int | None:
-        """The line of a key, or of the innermost table or key around it; None where not known."""
-        return line_of(self._lines, (*path[:1], *(int(part) - 1 if part.isdigit() else part for part in path[1:])))
-
-    def raise_all(self) -> None:
-        """Raise all errors in the order of their lines as a `RuleError`, if there is one."""
-        if self._found:
-            raise RuleError("\n".join(self.texts()))
-
-    def texts(self) -> tuple[str, ...]:
-        """A line for each, in the order of their lines."""
-        return tuple(text for _line, text in sorted(self._found, key=lambda item: item[0]))
+def raise_errors(errors: TomlErrors, file: str) -> None:
+    """Raise all errors in the order of their lines as a `RuleError`, if there is one."""
+    if errors.found:
+        raise RuleError("\n".join(errors.texts(file)))
 
 
 class RuleTable(TomlTable):
-    """One table, of which each key is read once."""
+    """One table of a file of rules, or of tests of rules."""
 
-    def __init__(self, table: Mapping[str, Any], path: Path, errors: Errors) -> None:
+    def __init__(self, content: Mapping[str, Any], path: KeyPath, errors: TomlErrors) -> None:
         """Make a reader of the table at `path`; it adds its errors to `errors`."""
-        super().__init__(table)
-        self._path = path
-        self._errors = errors
-        self._errors_before = len(errors)
+        super().__init__(content, path, errors)
+        self._errors_before = len(errors.found)
 
     @property
     def failed(self) -> bool:
         """True after an error in this table."""
-        return len(self._errors) > self._errors_before
+        return len(self._errors.found) > self._errors_before
 
     def line(self) -> int | None:
         """The line of the table; None where not known."""
         return self._errors.line(self._path)
-
-    def fail(self, key: str, text: str) -> None:
-        """Add an error."""
-        self._errors.add((*self._path, key), text)
 
     def choice(self, key: str, choices: tuple[str, ...], *, needed: bool = False) -> str | None:
         """One of some texts."""
@@ -115,7 +79,7 @@ class RuleTable(TomlTable):
 
     def inner(self, key: str, value: object, number: int | None = None) -> RuleTable:
         """A reader of a table inside this one; `number` is its place in a list, from 1."""
-        path = (*self._path, key) if number is None else (*self._path, key, str(number))
+        path = (*self._path, key) if number is None else (*self._path, key, number - 1)
         if not isinstance(value, dict):
             self._errors.add(path, f"must be a table, not {value!r}")
             value = {}

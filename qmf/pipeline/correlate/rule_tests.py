@@ -30,14 +30,15 @@ import attrs
 
 from qmf._text_files import read_text
 from qmf._toml import key_lines
-from qmf.pipeline.correlate.alerts import Alert, AlertRow, AlertState
+from qmf.pipeline.correlate.alerts import NAME_LABEL, SEVERITY_LABEL, Alert, AlertRow, AlertState
 from qmf.pipeline.correlate.case_rows import CaseLake, CaseSeries, read_series
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rule_file import load_rules, parse_tables
-from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
+from qmf.pipeline.correlate.rule_table import RuleError, RuleTable, raise_errors
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
+from qmf.pipeline.toml_tables import TomlErrors
 from qmf.views.times import duration_text
 
 #: ns between two values of a series.
@@ -63,7 +64,7 @@ class ExpectedAlert:
         """True where an alert is the expected one."""
         return (
             alert.state.value == self.state
-            and self.severity in (None, alert.severity.name.lower())
+            and self.severity in (None, alert.labels[SEVERITY_LABEL])
             and self.labels.items() <= alert.labels.items()
             and self.annotations.items() <= alert.annotations.items()
         )
@@ -108,7 +109,7 @@ def load_rule_tests(path: str | Path) -> RuleTests:
     """
     text = read_text(path, RuleError)
     content = parse_tables(text, str(path))
-    errors = Errors(str(path), key_lines(text))
+    errors = TomlErrors(key_lines(text))
     table = RuleTable(content, (), errors)
     files = table.texts("rule_files") or ()
     if not files and not table.failed:
@@ -118,7 +119,7 @@ def load_rule_tests(path: str | Path) -> RuleTests:
         table.fail("tests", "must be tables, [[tests]]")
     table.end()
     tests = [_test(table.inner("tests", item, number), number) for number, item in enumerate(_list(given), 1)]
-    errors.raise_all()
+    raise_errors(errors, str(path))
     rules = [rule for name in files for rule in load_rules(Path(path).parent / name)]
     known = {rule.name for rule in rules}
     unknown = [
@@ -255,8 +256,8 @@ def _differences(check: Check, alerts: Sequence[Alert]) -> Iterator[str]:
 
 
 def _alert_text(alert: Alert) -> str:
-    labels = {name: text for name, text in alert.labels.items() if name != "alertname"}
-    return _state_text(alert.state.value, alert.severity.name.lower(), labels, alert.annotations)
+    labels = {name: text for name, text in alert.labels.items() if name not in (NAME_LABEL, SEVERITY_LABEL)}
+    return _state_text(alert.state.value, alert.labels[SEVERITY_LABEL], labels, alert.annotations)
 
 
 def _state_text(state: str, severity: str | None, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:

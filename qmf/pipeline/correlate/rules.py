@@ -151,7 +151,7 @@ class Rule:
 
     def where(self, key: str) -> str:
         """File, line, rule and key, for messages."""
-        return f"{self.place.of(key)}: {self.name}: {key}"
+        return f"{self.place.of(key.partition('.')[0])}: {self.name}: {key}"
 
     @property
     def grouped_by(self) -> tuple[str, ...]:

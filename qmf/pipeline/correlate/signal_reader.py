@@ -13,14 +13,7 @@ from qmf.pipeline.correlate.expressions import columns_of, to_duckdb
 from qmf.pipeline.correlate.plan import InputTable, ReadPlan, RuleInput
 from qmf.pipeline.correlate.rule_table import RuleError
 from qmf.pipeline.correlate.rules import RatioRule, Rule
-from qmf.pipeline.correlate.signals import (
-    ROWS,
-    RowTable,
-    event_time_sql,
-    expressions_of,
-    field_names,
-    followed_columns,
-)
+from qmf.pipeline.correlate.signals import ROWS, RowTable, event_time_sql, expressions_of, field_names, followed_columns
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, import_duckdb, quote_name
 from qmf.pipeline.lake.arrow import import_pyarrow
 
@@ -48,13 +41,7 @@ class SignalReader:
     """Reads for one plan. Belongs to one thread; `close` frees what DuckDB holds."""
 
     def __init__(
-        self,
-        plan: ReadPlan,
-        late: int,
-        schemas: Mapping[str, Any],
-        *,
-        strict: bool = True,
-        connection: Any = None,
+        self, plan: ReadPlan, late: int, schemas: Mapping[str, Any], *, strict: bool = True, connection: Any = None
     ) -> None:
         """Prepare, and check that the rules fit the tables.
 

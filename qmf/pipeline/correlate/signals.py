@@ -111,7 +111,7 @@ class RowTable:
 
     def count(self, source: str, expression: str) -> str:
         """The number of values of an expression, as SQL that fails where it cannot be computed for a row."""
-        return f"SELECT count({self.expression(expression)}) FROM {self._joined(source)}"
+        return f"SELECT count({self.expression(expression)}) FROM {self._join_followed(source)}"
 
     @functools.cached_property
     def _signals(self) -> str:
@@ -133,9 +133,9 @@ class RowTable:
             "fields": self._fields(),
         }
         cells = ", ".join(f"CAST({columns[name]} AS {type}) AS {quote_name(name)}" for name, type in SIGNAL_COLUMNS)
-        return f"SELECT {cells} FROM {self._joined(_SOURCE)} WHERE ({own.selected}) AND {self._is_grouped()}"
+        return f"SELECT {cells} FROM {self._join_followed(_SOURCE)} WHERE ({own.selected}) AND {self._is_grouped()}"
 
-    def _joined(self, source: str) -> str:
+    def _join_followed(self, source: str) -> str:
         """Rows with their time for rules, and the objects that the rule follows."""
         found = f"(SELECT *, {event_time_sql(self._late)} AS _at FROM {source}) AS {ROWS}"
         for reference in followed_columns(self.rule):

@@ -24,12 +24,7 @@ from qmf.pipeline.correlate.rule_stream import SAVE_INTERVAL, RuleStream
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
 from qmf.pipeline.correlate.steps import GRACE, StepPortions, StepResult, signal_order, step_pass
-from qmf.pipeline.correlate.stream_state import (
-    StoredState,
-    StreamProgress,
-    StreamSnapshot,
-    WaitingSignal,
-)
+from qmf.pipeline.correlate.stream_state import StoredState, StreamProgress, StreamSnapshot, WaitingSignal
 from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
 
@@ -41,11 +36,7 @@ class CorrelationStream(RuleStream):
     """A stream whose steps are made in this process."""
 
     def __init__(
-        self,
-        options: CorrelateOptions,
-        print_line: Callable[[str], None],
-        *,
-        clock: Callable[[], int] = time.time_ns,
+        self, options: CorrelateOptions, print_line: Callable[[str], None], *, clock: Callable[[], int] = time.time_ns
     ) -> None:
         """Continue from the stored state; arguments and errors are those of `RuleStream`."""
         super().__init__(options, print_line, clock)

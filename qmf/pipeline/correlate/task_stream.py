@@ -219,11 +219,7 @@ class TaskCorrelationStream(RuleStream):
     # -- the step
 
     def _evaluate(
-        self,
-        signals: Rows,
-        reduce: BucketStep,
-        after: StreamProgress,
-        goodbyes: Sequence[tuple[int, str]],
+        self, signals: Rows, reduce: BucketStep, after: StreamProgress, goodbyes: Sequence[tuple[int, str]]
     ) -> StepResult | None:
         """Make a step and commit it; None where nothing happened in it."""
         files = self._detectors.files()

@@ -1,4 +1,4 @@
-"""A configuration of notifications as values. Pure; `config_file` reads it from TOML."""
+"""A configuration of notifications as values: routes, and receivers. Pure; `config_file` reads it from TOML."""
 
 from __future__ import annotations
 
@@ -6,23 +6,75 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from qmf.pipeline.notifying.matchers import Matcher, all_match
 from qmf.pipeline.notifying.muting import InhibitRule
 from qmf.pipeline.notifying.receivers.base import ReceiverSettings
 from qmf.pipeline.notifying.receivers.bus import BusConfig
-from qmf.pipeline.notifying.routes import ALL_LABELS, Route
+
+SECOND = 10**9
+
+#: Alertmanager's defaults.
+GROUP_WAIT, GROUP_INTERVAL, REPEAT_INTERVAL = 30 * SECOND, 300 * SECOND, 4 * 3600 * SECOND
+
+#: In `group_by`: by all labels, so that each alert is a group of its own.
+ALL_LABELS = "..."
 
 #: Name of the receiver of `--raise`.
 BUS_RECEIVER = "bus"
 
 
-@attrs.frozen
-class Integration:
-    """One way in which a receiver is notified.
+@attrs.frozen(kw_only=True)
+class Route:
+    """A node of the tree.
 
     Attributes:
-        key: unique, and the same after a restart: ``RECEIVER/KIND/NUMBER``.
-        settings: of the kind.
+        key: identifies the node, made from the matchers on the way to it.
+        receiver: name of the receiver.
+        matchers: all must match; the root has none.
+        group_by: labels whose values define a group, or `ALL_LABELS`; none for one group of all.
+        group_wait: ns from the start of a group's first alert to its first notification.
+        group_interval: ns between looks at a group that was notified.
+        repeat_interval: ns after which a notification is repeated while nothing changed.
+        continues: the siblings after this node are tried as well.
+        routes: children; the first one that matches takes the alert.
     """
+
+    key: str = "{}"
+    receiver: str
+    matchers: tuple[Matcher, ...] = ()
+    group_by: tuple[str, ...] = ()
+    group_wait: int = GROUP_WAIT
+    group_interval: int = GROUP_INTERVAL
+    repeat_interval: int = REPEAT_INTERVAL
+    continues: bool = False
+    routes: tuple[Route, ...] = ()
+
+    def find(self, labels: Mapping[str, str]) -> list[Route]:
+        """The deepest nodes that match; none where this one doesn't."""
+        if not all_match(self.matchers, labels):
+            return []
+        found: list[Route] = []
+        for child in self.routes:
+            matching = child.find(labels)
+            found += matching
+            if matching and not child.continues:
+                break
+        return found or [self]
+
+    def group_labels(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """The labels of an alert's group."""
+        names = sorted(labels) if ALL_LABELS in self.group_by else self.group_by
+        return {name: labels[name] for name in names if name in labels}
+
+    def group_key(self, labels: Mapping[str, str]) -> str:
+        """Identifies the group of an alert with these labels, as Alertmanager writes it."""
+        pairs = (str(Matcher(name, value)) for name, value in sorted(self.group_labels(labels).items()))
+        return f"{self.key}:{{{', '.join(pairs)}}}"
+
+
+@attrs.frozen
+class Integration:
+    """One way in which a receiver is notified; the key, ``RECEIVER/KIND/NUMBER``, is the same after a restart."""
 
     key: str
     settings: ReceiverSettings
@@ -30,12 +82,9 @@ class Integration:
 
 @attrs.frozen(kw_only=True)
 class NotifyConfig:
-    """Who is notified of what.
+    """Who is notified of what: the root of the routes, and the integrations of each receiver, by its name.
 
-    Attributes:
-        route: root of the tree.
-        receivers: the integrations of each receiver, by its name.
-        inhibit: the inhibition rules; None where the configuration says nothing about them.
+    The inhibition rules are None where the configuration says nothing about them.
     """
 
     route: Route

@@ -38,12 +38,10 @@ from qmf._text_files import file_version, read_text
 from qmf._toml import TomlSyntaxError, key_lines, parse_toml
 from qmf.pipeline.correlate.rules import NOTIFY_TABLES
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.notifying.config import NotifyConfig, bus_config, with_bus
-from qmf.pipeline.notifying.config_table import ConfigError, ConfigTable
+from qmf.pipeline.notifying.config import NotifyConfig, Route, bus_config, with_bus
+from qmf.pipeline.notifying.config_table import ConfigTable, read_receivers
 from qmf.pipeline.notifying.muting import OUTLAST, InhibitRule
-from qmf.pipeline.notifying.receiver_tables import read_receivers
-from qmf.pipeline.notifying.routes import Route
-from qmf.pipeline.toml_tables import or_default
+from qmf.pipeline.toml_tables import TomlError, TomlErrors, or_default
 
 
 def load_config(path: str | Path) -> NotifyConfig:
@@ -72,7 +70,7 @@ def parse_config(text: str, file: str = "notify", *, folder: Path | None = None)
     return config
 
 
-def config_errors(text: str, *, folder: Path | None = None, needs_route: bool = False) -> list[ConfigError]:
+def config_errors(text: str, *, folder: Path | None = None, needs_route: bool = False) -> list[TomlError]:
     """What is wrong in the tables of `NOTIFY_TABLES`, by line; other tables are ignored.
 
     Args:
@@ -123,15 +121,15 @@ class ConfigSource:
         return None if self._path is None else file_version(self._path)
 
 
-def _read(text: str, folder: Path, *, needs_route: bool) -> tuple[NotifyConfig | None, list[ConfigError]]:
+def _read(text: str, folder: Path, *, needs_route: bool) -> tuple[NotifyConfig | None, list[TomlError]]:
     try:
         content = {key: value for key, value in parse_toml(text).items() if key in NOTIFY_TABLES}
     except TomlSyntaxError as wrong:
-        return None, [ConfigError(line, error) for line, error in wrong.errors]
+        return None, [TomlError(line, error) for line, error in wrong.errors]
     if not content and not needs_route:
         return None, []
-    errors: list[ConfigError] = []
-    table = ConfigTable(content, (), key_lines(text), errors, folder)
+    errors = TomlErrors(key_lines(text))
+    table = ConfigTable(content, (), errors, folder)
     receivers = read_receivers(table)
     inhibit = _inhibit(table) if "inhibit" in table else None
     route = None
@@ -144,8 +142,8 @@ def _read(text: str, folder: Path, *, needs_route: bool) -> tuple[NotifyConfig |
         route = _route(root, None, receivers.keys(), 0)
     else:
         table.fail("", "there is no [route]")
-    if errors or route is None:
-        return None, sorted(errors)
+    if errors.found or route is None:
+        return None, sorted(errors.found)
     return NotifyConfig(route=route, receivers=receivers, inhibit=inhibit), []
 
 

@@ -7,24 +7,119 @@ must be told stays a mark in the state instead of a message in a queue, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import attrs
 
-from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.config import Integration, NotifyConfig
+from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.notifying.config import SECOND, Integration, NotifyConfig, Route
 from qmf.pipeline.notifying.matchers import all_match
 from qmf.pipeline.notifying.muting import Inhibitor, Muting
 from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
-from qmf.pipeline.notifying.routes import NEVER, SECOND, Group, Groups
 from qmf.pipeline.notifying.silences import Silence
 from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState
 
 #: ns to the second attempt after a failure; doubled with each further one, up to the maximum.
 FIRST_RETRY, LAST_RETRY = SECOND, 300 * SECOND
 
+#: ns between looks at a group whose `group_interval` is shorter, where nothing changes.
+MIN_INTERVAL = 5 * SECOND
+
+#: ns; later than everything.
+NEVER = 1 << 62
+
 #: Notifications of one integration that are under way at most.
 MAX_UNDER_WAY = 50
+
+
+@attrs.define
+class Group:
+    """Alerts that are notified together.
+
+    Attributes:
+        route, key, labels: of the group.
+        alerts: ids.
+        seen: ids of alerts that it was looked at with.
+        flush_at: when it is looked at next.
+        waiting: integrations that have something to be told.
+        refused: when integrations that refused are tried again.
+        resend: when integrations are sent what they would forget.
+    """
+
+    route: Route
+    key: str
+    labels: Mapping[str, str]
+    alerts: set[str] = attrs.field(factory=set)
+    seen: set[str] = attrs.field(factory=set)
+    flush_at: int = NEVER
+    flushed: bool = False
+    waiting: set[str] = attrs.field(factory=set)
+    refused: dict[str, int] = attrs.field(factory=dict)
+    resend: dict[str, int] = attrs.field(factory=dict)
+
+    def has_work(self, now: int) -> bool:
+        """True if somebody may have to be told something now."""
+        return self.flush_at <= now or bool(self.waiting) or any(at <= now for at in self.resend.values())
+
+    def flush(self, now: int) -> None:
+        """The group is looked at."""
+        self.flushed = True
+        self.seen = set(self.alerts)
+        self.flush_at = now + max(self.route.group_interval, MIN_INTERVAL)
+
+    def add(self, alert: Alert, now: int) -> None:
+        """Take an alert, or its change."""
+        self.alerts.add(alert.id)
+        if not self.flushed:
+            self.flush_at = max(now, min(self.flush_at, alert.starts_ns + self.route.group_wait))
+        elif not self.route.group_interval:
+            self.flush_at = now
+
+    def was_missed(self, alert: Alert) -> bool:
+        """True for an alert that lasted long enough to be notified, but was found after its end."""
+        return (
+            alert.ends_ns is not None
+            and alert.id not in self.seen
+            and alert.ends_ns - alert.starts_ns >= self.route.group_wait
+        )
+
+
+class Groups:
+    """All groups of a tree of routes."""
+
+    def __init__(self, root: Route) -> None:
+        self._root = root
+        self._groups: dict[str, Group] = {}
+        self._of: dict[str, tuple[Group, ...]] = {}
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(list(self._groups.values()))
+
+    def get(self, key: str) -> Group | None:
+        """A group by its key."""
+        return self._groups.get(key)
+
+    def of(self, alert: Alert) -> tuple[Group, ...]:
+        """The groups of an alert, made where they don't exist."""
+        if alert.id not in self._of:
+            routes = self._root.find(alert.labels)
+            self._of[alert.id] = tuple(self._group(route, alert.labels) for route in routes)
+        return self._of[alert.id]
+
+    def remove(self, alert_id: str) -> list[str]:
+        """Remove an alert; the keys of the groups that ended with it."""
+        ended: list[str] = []
+        for group in self._of.pop(alert_id, ()):
+            group.alerts.discard(alert_id)
+            if not group.alerts and self._groups.pop(group.key, None) is not None:
+                ended.append(group.key)
+        return ended
+
+    def _group(self, route: Route, labels: Mapping[str, str]) -> Group:
+        key = route.group_key(labels)
+        if key not in self._groups:
+            self._groups[key] = Group(route, key, route.group_labels(labels))
+        return self._groups[key]
 
 
 @attrs.define
@@ -50,7 +145,7 @@ class Dispatcher:
         now: int,
         *,
         max_age: int = NEVER,
-        ended: Iterable[tuple[ActiveAlert, int]] = (),
+        ended: Iterable[tuple[Alert, int]] = (),
     ) -> None:
         """Continue from a state.
 
@@ -69,7 +164,7 @@ class Dispatcher:
         self.reconfigure(config, now)
 
     @property
-    def ended(self) -> list[tuple[ActiveAlert, int]]:
+    def ended(self) -> list[tuple[Alert, int]]:
         """The alerts that fired until a short time ago, and may still inhibit others; and when they ended."""
         return list(self._ended.values())
 
@@ -104,7 +199,7 @@ class Dispatcher:
         """Use other silences from now on."""
         self._silences = tuple(silences)
 
-    def update(self, alerts: Iterable[ActiveAlert], now: int) -> None:
+    def update(self, alerts: Iterable[Alert], now: int) -> None:
         """Take changes of alerts, in order: each replaces what was known of the same id."""
         for alert in alerts:
             if self._is_wanted(alert, now):
@@ -209,10 +304,10 @@ class Dispatcher:
 
     # -- alerts
 
-    def _may_inhibit(self, alert: ActiveAlert) -> bool:
+    def _may_inhibit(self, alert: Alert) -> bool:
         return any(all_match(rule.source, alert.labels) for rule in self._inhibit)
 
-    def _is_wanted(self, alert: ActiveAlert, now: int) -> bool:
+    def _is_wanted(self, alert: Alert, now: int) -> bool:
         """False for what ended before it fired, or before `max_age`; alerts of the past are held."""
         state = self._state
         known = state.alerts.get(alert.id)
@@ -227,7 +322,7 @@ class Dispatcher:
         state.held.discard(alert.id)
         return alert.ends_ns is None or alert.ends_ns >= limit
 
-    def _place(self, alert: ActiveAlert, now: int) -> None:
+    def _place(self, alert: Alert, now: int) -> None:
         """Put an alert into its groups."""
         if alert.pending or alert.id in self._state.held:
             return
@@ -237,7 +332,7 @@ class Dispatcher:
                 for integration in self._integrations(group):
                     self._owe(alert, integration.key)
 
-    def _drop_if_done(self, alert: ActiveAlert) -> None:
+    def _drop_if_done(self, alert: Alert) -> None:
         """Forget an alert that has ended and that nobody must be told of."""
         if alert.ends_ns is not None and alert.id not in self._state.told:
             self._forget(alert.id)
@@ -292,8 +387,8 @@ class Dispatcher:
 
     def _content(self, group: Group, integration: Integration, muting: Muting, now: int) -> AlertNotification | None:
         """What an integration is to be told of a group now; None for nothing new."""
-        firing: list[ActiveAlert] = []
-        resolved: list[ActiveAlert] = []
+        firing: list[Alert] = []
+        resolved: list[Alert] = []
         changed = False
         for alert_id in group.alerts:
             alert = self._state.alerts[alert_id]
@@ -324,7 +419,7 @@ class Dispatcher:
         interval = settings.resend_interval or group.route.repeat_interval
         return now - self._state.sent.get((integration.key, group.key), -NEVER) >= interval
 
-    def _owe(self, alert: ActiveAlert, key: str) -> None:
+    def _owe(self, alert: Alert, key: str) -> None:
         if self._state.sent_state(alert.id, key) is None:
             self._state.tell(alert.id, key, SentState.OWED)
 
@@ -347,5 +442,5 @@ class Dispatcher:
         self._state.counts.put(key, attrs.evolve(counts, last_at=now))
 
 
-def _by_start(alert: ActiveAlert) -> tuple[int, str]:
+def _by_start(alert: Alert) -> tuple[int, str]:
     return alert.starts_ns, alert.id

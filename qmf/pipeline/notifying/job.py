@@ -13,7 +13,6 @@ from qmf.pipeline.correlate.alerts import Alert, AlertRow
 from qmf.pipeline.correlate.reporter import CorrelationReporter
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.steps import StepResult
-from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.config import Integration, NotifyConfig
 from qmf.pipeline.notifying.config_file import ConfigSource
 from qmf.pipeline.notifying.muting import default_inhibition
@@ -86,7 +85,7 @@ class JobNotifier:
         if self._bus is not None:
             self._bus.report_step(step)
         self._take(step.alerts, step.number)
-        self._notifier.set_pending([ActiveAlert.from_alert(alert) for alert in pending])
+        self._notifier.set_pending(pending)
 
     def report_batch(self, alerts: Sequence[AlertRow]) -> None:
         """Take the alerts of a batch that were not taken before."""

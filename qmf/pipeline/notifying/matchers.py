@@ -20,14 +20,7 @@ _ESCAPES = {"n": "\n", '"': '"', "\\": "\\"}
 
 @attrs.frozen
 class Matcher:
-    """A condition on one label.
-
-    Attributes:
-        name: of the label.
-        value: text, or regular expression for the whole value.
-        is_regex: the value is a regular expression.
-        is_equal: the value must match; otherwise it must not.
-    """
+    """A condition on one label: its value is a text, or matches a regular expression as a whole; or it is not so."""
 
     name: str
     value: str

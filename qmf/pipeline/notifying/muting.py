@@ -8,9 +8,8 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.alerts import NAME_LABEL
+from qmf.pipeline.correlate.alerts import NAME_LABEL, Alert
 from qmf.pipeline.correlate.rules import Rule, SelectedTable
-from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.matchers import Matcher, all_match
 from qmf.pipeline.notifying.silences import Silence, find_silence
 
@@ -84,7 +83,7 @@ class Inhibitor:
     """Answers which alert inhibits another; made from the alerts that are active at one time."""
 
     def __init__(
-        self, rules: Sequence[InhibitRule], alerts: Iterable[ActiveAlert], ended: Iterable[tuple[ActiveAlert, int]] = ()
+        self, rules: Sequence[InhibitRule], alerts: Iterable[Alert], ended: Iterable[tuple[Alert, int]] = ()
     ) -> None:
         """Index the sources among alerts, and among those that ended a short time ago, with the ns since then."""
         self._rules = rules
@@ -99,7 +98,7 @@ class Inhibitor:
                     found.setdefault(_values(rule, alert.labels), []).append(_Source(alert, both))
             self._sources.append(found)
 
-    def source_of(self, alert: ActiveAlert) -> ActiveAlert | None:
+    def source_of(self, alert: Alert) -> Alert | None:
         """The first source of an alert, or None.
 
         An alert that matches both sides of a rule is not inhibited by another one that does, so alerts never inhibit
@@ -118,7 +117,7 @@ class Inhibitor:
 
 @attrs.frozen
 class _Source:
-    alert: ActiveAlert
+    alert: Alert
     is_target: bool
 
 
@@ -128,15 +127,10 @@ def _values(rule: InhibitRule, labels: Mapping[str, str]) -> tuple[str, ...]:
 
 @attrs.frozen
 class Mute:
-    """Why an alert is not notified.
-
-    Attributes:
-        silence: the silence that matches it, or None.
-        inhibited_by: the alert that inhibits it, or None.
-    """
+    """Why an alert is not notified: the silence that matches it, or the alert that inhibits it."""
 
     silence: Silence | None = None
-    inhibited_by: ActiveAlert | None = None
+    inhibited_by: Alert | None = None
 
     def __bool__(self) -> bool:
         """True where it is muted."""
@@ -152,7 +146,7 @@ class Muting:
         self._now = now
         self._known: dict[str, Mute] = {}
 
-    def of(self, alert: ActiveAlert) -> Mute:
+    def of(self, alert: Alert) -> Mute:
         """What mutes an alert."""
         found = self._known.get(alert.id)
         if found is None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from qmf.pipeline.notifying.active_alert import ActiveAlert, common_pairs, newest
+from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.notifying.silences import format_time
 
 #: What Go's programs write for no time.
@@ -28,26 +28,18 @@ class NotificationOutcome(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class AlertNotification:
-    """A message to one integration about one group.
-
-    Attributes:
-        integration: its key.
-        receiver: name of the receiver.
-        group_key, group_labels: of the group.
-        firing, resolved: the alerts, by their start.
-        at: when it was made, ns since 1970.
-    """
+    """A message to one integration, named by its key, about one group, with its alerts by their start."""
 
     integration: str
     receiver: str
     group_key: str
     group_labels: Mapping[str, str]
-    firing: tuple[ActiveAlert, ...]
-    resolved: tuple[ActiveAlert, ...]
+    firing: tuple[Alert, ...]
+    resolved: tuple[Alert, ...]
     at: int
 
     @property
-    def alerts(self) -> tuple[ActiveAlert, ...]:
+    def alerts(self) -> tuple[Alert, ...]:
         """All alerts, those that fire first."""
         return self.firing + self.resolved
 
@@ -75,7 +67,7 @@ def webhook_payload(notification: AlertNotification, *, max_alerts: int = 0) -> 
     }
 
 
-def webhook_alert(alert: ActiveAlert) -> dict[str, Any]:
+def webhook_alert(alert: Alert) -> dict[str, Any]:
     """An alert within a webhook's message."""
     return {
         "status": alert.state.value,
@@ -101,6 +93,27 @@ def api_alerts(notification: AlertNotification, *, lasts: int) -> list[dict[str,
     ]
 
 
-def in_order(notification: AlertNotification) -> Sequence[ActiveAlert]:
+def in_order(notification: AlertNotification) -> Sequence[Alert]:
     """The alerts, each set of labels once, those that fire first."""
     return sorted(newest(notification.alerts), key=lambda alert: not alert.is_firing)
+
+
+def common_pairs(maps: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The pairs that are in all of some mappings, in the order of the first."""
+    rest = iter(maps)
+    found = dict(next(rest, {}))
+    for other in rest:
+        found = {name: value for name, value in found.items() if other.get(name) == value}
+    return found
+
+
+def newest(alerts: Iterable[Alert]) -> list[Alert]:
+    """The last incident of each set of labels, in the order of their starts.
+
+    Receivers that know alerts by their labels would mistake the end of an earlier incident for that of the next.
+    """
+    found: dict[str, Alert] = {}
+    for alert in sorted(alerts, key=lambda alert: (alert.starts_ns, alert.is_firing, alert.id)):
+        found.pop(alert.fingerprint, None)
+        found[alert.fingerprint] = alert
+    return list(found.values())

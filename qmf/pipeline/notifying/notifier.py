@@ -13,13 +13,12 @@ from pathlib import Path
 import attrs
 
 from qmf.errors import QmfError
+from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.config import Integration, NotifyConfig
-from qmf.pipeline.notifying.dispatcher import Dispatcher
+from qmf.pipeline.notifying.config import SECOND, Integration, NotifyConfig
+from qmf.pipeline.notifying.dispatcher import NEVER, Dispatcher
 from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
 from qmf.pipeline.notifying.receivers.base import NotificationSender, RefusedError
-from qmf.pipeline.notifying.routes import NEVER, SECOND
 from qmf.pipeline.notifying.silences import SilenceFile
 from qmf.pipeline.notifying.state import SentState, StateFile
 
@@ -141,7 +140,7 @@ class Notifier:
         """The last step that was taken."""
         return self._step
 
-    def take(self, alerts: Sequence[ActiveAlert], step: int | None = None) -> None:
+    def take(self, alerts: Sequence[Alert], step: int | None = None) -> None:
         """Take the changes of a step, or those that a batch found; they are stored when this returns.
 
         Args:
@@ -163,7 +162,7 @@ class Notifier:
             self._step = self._step if step is None else step
         self._changed.set()
 
-    def set_pending(self, alerts: Sequence[ActiveAlert]) -> None:
+    def set_pending(self, alerts: Sequence[Alert]) -> None:
         """The alerts that may fire later; only shown, by `qmf-pipeline alerts`."""
         text = json.dumps([attrs.asdict(alert) for alert in alerts])
         with self._lock:
@@ -307,13 +306,13 @@ class Notifier:
             if key not in self._workers:
                 self._workers[key] = config, _Worker(key, self._make_sender(config), self._on_outcome)
 
-    def _link_incidents(self, alerts: Sequence[ActiveAlert]) -> list[ActiveAlert]:
+    def _link_incidents(self, alerts: Sequence[Alert]) -> list[Alert]:
         """Changes as the dispatcher takes them: an incident has one open alert, which knows it from its beginning.
 
         Another severity ends the alert of the one before; the end of the incident ends the alert that is open.
         """
         open_alerts = {alert.incident: alert for alert in self._state.alerts.values() if alert.ends_ns is None}
-        found: list[ActiveAlert] = []
+        found: list[Alert] = []
         for alert in alerts:
             before = open_alerts.get(alert.incident)
             if before is not None:
@@ -331,9 +330,9 @@ class Notifier:
         return found
 
 
-def read_ended(text: str) -> list[tuple[ActiveAlert, int]]:
+def read_ended(text: str) -> list[tuple[Alert, int]]:
     """The alerts of `ENDED_TEXT` with the times of their ends, ns since 1970."""
-    return [(ActiveAlert(**content), int(at)) for content, at in json.loads(text or "[]")]
+    return [(Alert(**content), int(at)) for content, at in json.loads(text or "[]")]
 
 
 def _describe(notification: AlertNotification) -> str:

@@ -10,10 +10,9 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.correlate.alert_table import alerts
-from qmf.pipeline.correlate.alerts import AlertRow, in_order
+from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
 from qmf.pipeline.correlate.stream_state import stream_file
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.matchers import Matcher, all_match
 from qmf.pipeline.notifying.muting import Inhibitor, InhibitRule, Mute, Muting
 from qmf.pipeline.notifying.notification import webhook_alert
@@ -29,16 +28,9 @@ _COLUMNS = [field.name for field in attrs.fields(AlertRow)]
 
 @attrs.frozen(kw_only=True)
 class ShownAlert:
-    """An active alert.
+    """An active alert, what mutes it, and the integrations that were told of it, or were to be told and weren't yet."""
 
-    Attributes:
-        alert: the alert.
-        mute: what mutes it.
-        told: the integrations that were told of it.
-        owed: those that were to be told and weren't yet.
-    """
-
-    alert: ActiveAlert
+    alert: Alert
     mute: Mute
     told: tuple[str, ...] = ()
     owed: tuple[str, ...] = ()
@@ -67,12 +59,7 @@ class ShownAlert:
 
 @attrs.frozen
 class NotificationOverview:
-    """What a job knows.
-
-    Attributes:
-        alerts: by their start.
-        counts: of notifications, by integration.
-    """
+    """What a job knows: alerts by their start, and counts of notifications, by integration."""
 
     alerts: tuple[ShownAlert, ...]
     counts: dict[str, IntegrationCounts]
@@ -86,7 +73,7 @@ def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Noti
     """
     state, texts = read_state(folder, INHIBIT_TEXT, PENDING_TEXT, ENDED_TEXT)
     rules = [InhibitRule.from_json(item) for item in json.loads(texts[INHIBIT_TEXT] or "[]")]
-    pending = [ActiveAlert(**item) for item in json.loads(texts[PENDING_TEXT] or "[]")]
+    pending = [Alert(**item) for item in json.loads(texts[PENDING_TEXT] or "[]")]
     ended = [(alert, now - at) for alert, at in read_ended(texts[ENDED_TEXT])]
     muting = Muting(Inhibitor(rules, state.alerts.values(), ended), SilenceFile(folder).read(), now)
     shown = [
@@ -113,7 +100,7 @@ def read_table_overview(out: Path, matchers: tuple[Matcher, ...]) -> Notificatio
         raise LakeError(f"{out}: no table of alerts; qmf-pipeline correlate makes it")
     rows = [] if table is None else table.select(_COLUMNS).to_pylist()
     last = {row.alert_id: row for row in in_order(AlertRow(**row) for row in rows)}
-    found = [ActiveAlert.from_alert(row.alert()) for row in last.values() if not row.cleared]
+    found = [row.alert() for row in last.values() if not row.cleared]
     return NotificationOverview(
         tuple(
             ShownAlert(alert=alert, mute=Mute())
@@ -124,5 +111,5 @@ def read_table_overview(out: Path, matchers: tuple[Matcher, ...]) -> Notificatio
     )
 
 
-def _integrations(state: NotificationState, alert: ActiveAlert, told: Set[SentState]) -> tuple[str, ...]:
+def _integrations(state: NotificationState, alert: Alert, told: Set[SentState]) -> tuple[str, ...]:
     return tuple(sorted(key for key, value in state.told.get(alert.id, {}).items() if value in told))

@@ -38,16 +38,7 @@ class SilenceState(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class Silence:
-    """A silence, in one of its versions.
-
-    Attributes:
-        id: unique.
-        matchers: all must match the labels of an alert.
-        starts_ns, ends_ns: from when until when, ns since 1970.
-        created_by: person.
-        comment: reason.
-        updated_ns: when this version was written.
-    """
+    """A silence of alerts whose labels match all matchers, in the version of a time. Times are ns since 1970."""
 
     id: str
     matchers: tuple[Matcher, ...]

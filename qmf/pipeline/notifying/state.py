@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import attrs
 
+from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.state_database import StateDatabase, stored_state
 
 #: Its name in the folder of the notifications' state.
@@ -39,11 +39,7 @@ V = TypeVar("V")
 
 
 class TrackedDict(dict[K, V]):
-    """A dictionary that remembers what changed; changed by `put` and `discard` only.
-
-    Attributes:
-        changes: since the last `changes.clear()`; None for what was removed.
-    """
+    """A dictionary that remembers what changed since `changes.clear()`; changed by `put` and `discard` only."""
 
     def __init__(self, content: Mapping[K, V] | None = None) -> None:
         super().__init__(content or {})
@@ -77,14 +73,7 @@ class SentState(enum.Enum):
 
 @attrs.frozen
 class IntegrationCounts:
-    """What happened with the notifications of an integration.
-
-    Attributes:
-        delivered, failed: attempts that succeeded and failed.
-        alerts: in all delivered notifications.
-        last_error: of the last attempt; empty after a success.
-        last_at: time of the last attempt, ns since 1970.
-    """
+    """Attempts to notify an integration, the alerts in them, and error (empty after success) and time of the last."""
 
     delivered: int = 0
     failed: int = 0
@@ -105,7 +94,7 @@ class NotificationState:
     """
 
     def __init__(self) -> None:
-        self.alerts: TrackedDict[str, ActiveAlert] = TrackedDict()
+        self.alerts: TrackedDict[str, Alert] = TrackedDict()
         self.held: TrackedDict[str, bool] = TrackedDict()
         self.told: TrackedDict[str, Mapping[str, SentState]] = TrackedDict()
         self.sent: TrackedDict[tuple[str, str], int] = TrackedDict()
@@ -235,7 +224,7 @@ def _load(connection: sqlite3.Connection) -> NotificationState:
         told.setdefault(id, {})[key] = SentState(text)
     sent = connection.execute("SELECT integration, group_key, at FROM sent").fetchall()
     counts = connection.execute("SELECT integration, content FROM counts").fetchall()
-    state.alerts = TrackedDict({id: ActiveAlert(**json.loads(content)) for id, content in alerts})
+    state.alerts = TrackedDict({id: Alert(**json.loads(content)) for id, content in alerts})
     state.held = TrackedDict({id: True for (id,) in held})
     state.told = TrackedDict(told)
     state.sent = TrackedDict({(key, group): at for key, group, at in sent})
@@ -251,16 +240,13 @@ def _replace_told(run: sqlite3.Connection, changes: Mapping[str, Mapping[str, Se
         run.executemany("INSERT INTO told VALUES (?, ?, ?)", rows)
 
 
-def _content(item: ActiveAlert | IntegrationCounts | None) -> tuple[str] | None:
+def _content(item: Alert | IntegrationCounts | None) -> tuple[str] | None:
     """What is stored of an alert, or of the counts of an integration; None for one that is gone."""
     return None if item is None else (json.dumps(attrs.asdict(item), ensure_ascii=False),)
 
 
 def _replace(
-    run: sqlite3.Connection,
-    table: str,
-    keys: Sequence[str],
-    rows: Mapping[Any, tuple[object, ...] | None],
+    run: sqlite3.Connection, table: str, keys: Sequence[str], rows: Mapping[Any, tuple[object, ...] | None]
 ) -> None:
     """Write rows of a table by their `keys`, its first columns; None deletes one."""
     for key, values in rows.items():

@@ -240,20 +240,11 @@ def last_ended(source: ReportSource, time_range: TimeRange, top: int) -> tuple[t
     where = f"ended_ns >= {time_range.first_ns} and ended_ns < {time_range.last_ns}"
     ((total,),) = source.query(f"select count(*) from {LIFETIMES} where {where}")
     rows = source.query(
-        f"select class, agent, object, created_ns, ended_ns, ended_by from {LIFETIMES} where {where} "
-        f"order by ended_ns desc, class, object limit {top}"
+        "select class, coalesce(agent, ''), coalesce(object, ''), "
+        f"case when created_ns > 0 then (ended_ns - created_ns) / {NS} end, ended_ns, ended_by "
+        f"from {LIFETIMES} where {where} order by ended_ns desc, class, object limit {top}"
     )
-    return tuple(
-        EndedObjectRow(
-            name=name,
-            agent=agent or "",
-            object=own or "",
-            lived=(ended - created) / NS if created else None,
-            ended_ns=ended,
-            ended_by=by,
-        )
-        for name, agent, own, created, ended, by in rows
-    ), int(total) - len(rows)
+    return tuple(EndedObjectRow(*row) for row in rows), int(total) - len(rows)
 
 
 def last_changes(source: ReportSource, time_range: TimeRange, top: int) -> tuple[tuple[PropertyChangeRow, ...], int]:
@@ -261,17 +252,11 @@ def last_changes(source: ReportSource, time_range: TimeRange, top: int) -> tuple
     first, last = time_range.first_ns, time_range.last_ns
     where = f"time_ns >= {first} and time_ns < {last}"
     ((total,),) = source.query(f"select count(*) from {_CHANGES} where {where}")
-    found = source.query(
-        f"select time_ns, class, agent, object, property, previous, value from {_CHANGES} where {where} "
-        f"order by time_ns desc, class, object, property limit {top}"
+    rows = source.query(
+        "select time_ns, class, coalesce(agent, ''), coalesce(object, ''), property, previous, value "
+        f"from {_CHANGES} where {where} order by time_ns desc, class, object, property limit {top}"
     )
-    return tuple(
-        PropertyChangeRow(
-            time_ns=time, name=name, agent=agent or "", object=own_name or "", property=member, previous=previous,
-            value=value,
-        )
-        for time, name, agent, own_name, member, previous, value in found
-    ), int(total) - len(found)  # fmt: skip
+    return tuple(PropertyChangeRow(*row) for row in rows), int(total) - len(rows)
 
 
 # -- events
@@ -373,11 +358,4 @@ def last_calls(source: ReportSource, state: AuditState, top: int) -> tuple[tuple
         'select time_ns, "user", origin, agent, coalesce(operation, \'\'), target, result, "text" '
         f"from {table} order by time_ns desc, agent, source, arguments limit {top}"
     )
-    calls = tuple(
-        CallRow(
-            time_ns=time, user=user, origin=origin, agent=agent, operation=operation, target=target, result=result,
-            text=reason,
-        )
-        for time, user, origin, agent, operation, target, result, reason in rows
-    )  # fmt: skip
-    return calls, int(total) - len(rows)
+    return tuple(CallRow(*row) for row in rows), int(total) - len(rows)

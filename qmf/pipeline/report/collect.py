@@ -210,9 +210,7 @@ def _with_series(
     known_until = {row.agent: row.known_until_ns for row in report.agents}
     spans = KnownSpans.of(time_range, report.presence, known_until, audited.ends(source))
     report = attrs.evolve(
-        report,
-        charts=selection.charts(source, spans),
-        movers=selection.movers(source, spans, options.top),
+        report, charts=selection.charts(source, spans), movers=selection.movers(source, spans, options.top)
     )
     report = _with_anomalies(source, options, report, spans)
     if other is not None:

@@ -17,7 +17,6 @@ class Series:
         is_rate: the member is a counter.
         points: start of each window in seconds, and the value.
         label: what tells its object apart in its chart; empty where there is nothing to tell.
-        known_until_ns: until when the agent was known to be there; None where it is not known.
     """
 
     name: str
@@ -28,7 +27,6 @@ class Series:
     is_rate: bool
     points: tuple[tuple[float, float], ...] = ()
     label: str = ""
-    known_until_ns: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -196,7 +194,7 @@ class ClassObjectsRow:
     ended: tuple[tuple[str, int], ...]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class EndedObjectRow:
     """An object that ended, in its table; `lived` is in seconds."""
 
@@ -208,7 +206,7 @@ class EndedObjectRow:
     ended_by: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class CallRow:
     """A call in its table."""
 
@@ -222,7 +220,7 @@ class CallRow:
     text: str | None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class PropertyChangeRow:
     """A change of a property in its table."""
 

@@ -173,12 +173,7 @@ class Plots:
         return self._bars(rules, bars, name, "Alerts over time, by rule; the table below has the same")
 
     def _bars(
-        self,
-        rows: Sequence[str],
-        bars: Sequence[_Bar],
-        name: str,
-        label: str,
-        ticks: Sequence[tuple[int, int]] = (),
+        self, rows: Sequence[str], bars: Sequence[_Bar], name: str, label: str, ticks: Sequence[tuple[int, int]] = ()
     ) -> str:
         hints: dict[str, str] = {}
         least = (self._last - self._first) / 400

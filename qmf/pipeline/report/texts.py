@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from qmf.pipeline.report.time_range import NS, time_text
 from qmf.schema import Severity
@@ -112,10 +112,11 @@ def labels(names: Sequence[tuple[str, str]], limit: int = LIMIT) -> list[str]:
         limit: characters at most.
     """
     objects = [object_name(name) for _, name in names]
-    short = _without_common(objects, _LONG)
+    short = _without_common(objects, _PART.findall, _LONG)
     if len(set(short)) == len(set(names)):
         return _fitting(short, limit)
-    agents = _without_common_end(_without_common([agent for agent, _ in names], 1))
+    agents = _without_common([agent for agent, _ in names], _PART.findall, 1)
+    agents = _without_common(agents, _END.split, at_end=True)  # such as a domain
     # The name says nothing where it is the same for all.
     parts = [[agent] if len(set(objects)) == 1 else [own, agent] for own, agent in zip(short, agents, strict=True)]
     found = [" · ".join(part for part in own if part) for own in parts]
@@ -124,32 +125,21 @@ def labels(names: Sequence[tuple[str, str]], limit: int = LIMIT) -> list[str]:
     return _fitting(found, limit)
 
 
-def _without_common(names: Sequence[str], least: int) -> list[str]:
-    """Names without the parts that all of them begin with, if these have at least so many characters."""
+def _without_common(
+    names: Sequence[str], split: Callable[[str], list[str]], least: int = 0, *, at_end: bool = False
+) -> list[str]:
+    """Names without the parts that all of them begin or end with, if these have at least so many characters."""
     different = list(dict.fromkeys(names))
     if len(different) < 2:
         return list(names)
-    parts = {name: [part for part in _PART.findall(name) if part] for name in different}
-    common = 0
-    shortest = min(len(own) for own in parts.values())
-    while common < shortest - 1 and len({tuple(own[: common + 1]) for own in parts.values()}) == 1:
+    order = -1 if at_end else 1
+    parts = {name: [part for part in split(name) if part][::order] for name in different}
+    common, shortest = 0, min(map(len, parts.values()))
+    while common < shortest - 1 and len({own[common] for own in parts.values()}) == 1:
         common += 1
-    if len("".join(parts[names[0]][:common])) < least:
+    if sum(map(len, parts[names[0]][:common])) < least:
         return list(names)
-    return ["".join(parts[name][common:]) for name in names]
-
-
-def _without_common_end(names: Sequence[str]) -> list[str]:
-    """Names without the parts that all of them end with, such as a domain."""
-    different = list(dict.fromkeys(names))
-    if len(different) < 2:
-        return list(names)
-    parts = {name: [part for part in _END.split(name) if part] for name in different}
-    common = 0
-    shortest = min(len(own) for own in parts.values())
-    while common < shortest - 1 and len({tuple(own[len(own) - common - 1 :]) for own in parts.values()}) == 1:
-        common += 1
-    return ["".join(parts[name][: len(parts[name]) - common]) for name in names]
+    return ["".join(parts[name][common:][::order]) for name in names]
 
 
 def _fitting(names: Sequence[str], limit: int) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from pipeline.lakes import Shop
 
 from qmf.pipeline.cli import main
-from qmf.pipeline.notifying.active_alert import ActiveAlert
+from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.notifying.matchers import parse_matchers
 from qmf.pipeline.notifying.muting import InhibitRule
 from qmf.pipeline.notifying.notifier import INHIBIT_TEXT, PENDING_TEXT
@@ -133,10 +133,10 @@ def fill(folder: Path) -> None:
     file.close()
 
 
-def alert(name: str, at: int, **labels: str) -> ActiveAlert:
+def alert(name: str, at: int, **labels: str) -> Alert:
     given = {"alertname": name, "severity": "warn", **labels}
     id = " ".join(given.values())
-    return ActiveAlert(id=id, incident=id, labels=given, annotations={"summary": f"it is {name}"}, starts_ns=at)
+    return Alert(id=id, incident=id, labels=given, annotations={"summary": f"it is {name}"}, starts_ns=at)
 
 
 def test_active_alerts_and_what_mutes_them(shell: Shell) -> None:

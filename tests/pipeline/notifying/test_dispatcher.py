@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.config import Integration, NotifyConfig
-from qmf.pipeline.notifying.dispatcher import FIRST_RETRY, LAST_RETRY, MAX_UNDER_WAY, Dispatcher
+from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.notifying.config import Integration, NotifyConfig, Route
+from qmf.pipeline.notifying.dispatcher import FIRST_RETRY, LAST_RETRY, MAX_UNDER_WAY, NEVER, Dispatcher
 from qmf.pipeline.notifying.matchers import parse_matchers
 from qmf.pipeline.notifying.muting import InhibitRule
 from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
 from qmf.pipeline.notifying.receivers.base import ReceiverSettings
-from qmf.pipeline.notifying.routes import NEVER, Route
 from qmf.pipeline.notifying.silences import Silence
 from qmf.pipeline.notifying.state import NotificationState, SentState
 
@@ -27,10 +26,10 @@ HOUR = 3600 * S
 INHIBIT = InhibitRule(source=parse_matchers(["dead=yes"]), target=parse_matchers(["dead!=yes"]), equal=("agent",))
 
 
-def alert(id: str, at: int, end: int | None = None, **labels: str) -> ActiveAlert:
+def alert(id: str, at: int, end: int | None = None, **labels: str) -> Alert:
     given = {"alertname": "full", "agent": "a", "object": id, **labels}
     ends = None if end is None else end * S
-    return ActiveAlert(id=id, incident=id, labels=given, starts_ns=at * S, ends_ns=ends)
+    return Alert(id=id, incident=id, labels=given, starts_ns=at * S, ends_ns=ends)
 
 
 def integration(key: str, **settings: Any) -> Integration:
@@ -66,7 +65,7 @@ class World:
     def restart(self) -> None:
         self.dispatcher = Dispatcher(self.plan, self.state, self.now * S, max_age=self.max_age)
 
-    def update(self, *alerts: ActiveAlert) -> None:
+    def update(self, *alerts: Alert) -> None:
         self.dispatcher.update(alerts, self.now * S)
 
     def due(self, now: int) -> list[AlertNotification]:
@@ -368,7 +367,7 @@ def test_a_receiver_learns_what_is_true(
 ) -> None:
     world = World(plan(wait=wait, interval=interval, repeat=500, by=("alertname",) if together else ("...",)))
     receiver, reach, incident = Receiver(), NotificationOutcome.DELIVERED, 0
-    open_alerts: dict[int, ActiveAlert] = {}
+    open_alerts: dict[int, Alert] = {}
     muted: set[str] = set()
 
     def deliver(*, killed: bool = False) -> None:
@@ -424,7 +423,7 @@ def test_a_receiver_learns_what_is_true(
 def test_without_failures_nothing_is_told_twice_within_the_repeat_interval(steps: Sequence[tuple[str, int]]) -> None:
     world = World(plan(repeat=10**7, by=("...",)))
     told: list[tuple[str, bool]] = []
-    open_alerts: dict[int, ActiveAlert] = {}
+    open_alerts: dict[int, Alert] = {}
     incident = 0
     for step, number in steps:
         if step == "raise" and number not in open_alerts:

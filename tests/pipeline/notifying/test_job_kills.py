@@ -21,7 +21,7 @@ STEPS = 150
 PROGRAM = f"""
 import sys, threading, time
 from pathlib import Path
-from qmf.pipeline.notifying.active_alert import ActiveAlert
+from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.notifying.config_file import parse_config
 from qmf.pipeline.notifying.notifier import Notifier
 
@@ -35,7 +35,7 @@ print("started", flush=True)
 
 def alert(number, ends):
     labels = {{"alertname": "full", "object": str(number)}}
-    return ActiveAlert(id=str(number), incident=str(number), labels=labels, starts_ns=number, ends_ns=ends)
+    return Alert(id=str(number), incident=str(number), labels=labels, starts_ns=number, ends_ns=ends)
 
 for step in range(notifier.step + 1, {STEPS} + 1):
     ended = [alert(step - 3, time.time_ns())] if step > 3 else []

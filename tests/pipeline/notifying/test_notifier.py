@@ -11,8 +11,8 @@ import pytest
 from pipeline.notifying.servers import HttpLog, http_server
 from support.waiting import wait_until
 
+from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.errors import LakeError, PipelineError
-from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.config import Integration, NotifyConfig
 from qmf.pipeline.notifying.config_file import parse_config
 from qmf.pipeline.notifying.matchers import parse_matchers
@@ -39,8 +39,8 @@ webhook = {url = "http://x"}
 """
 
 
-def alert(id: str, at: int = 0, end: int | None = None, **labels: str) -> ActiveAlert:
-    return ActiveAlert(id=id, incident=id, labels={"object": id, **labels}, starts_ns=at, ends_ns=end)
+def alert(id: str, at: int = 0, end: int | None = None, **labels: str) -> Alert:
+    return Alert(id=id, incident=id, labels={"object": id, **labels}, starts_ns=at, ends_ns=end)
 
 
 class FakeSender:
@@ -105,7 +105,7 @@ class Job:
             raise config
         return config
 
-    def takes(self, *alerts: ActiveAlert, step: int | None = None) -> None:
+    def takes(self, *alerts: Alert, step: int | None = None) -> None:
         self.running.take(alerts, step)
 
     def shows(self, *expected: tuple[str, list[str], list[str]]) -> None:
@@ -298,7 +298,7 @@ def test_details_of_the_beginning_are_kept_for_the_end(tmp_path: Path, job: Job)
 
 
 def test_another_severity_is_another_alert_of_the_same_incident(job: Job) -> None:
-    def at(severity: str, end: int | None = None) -> ActiveAlert:
+    def at(severity: str, end: int | None = None) -> Alert:
         return attrs.evolve(alert("1", job.now, end, severity=severity), id=f"1 {severity}", detail={severity: 1})
 
     job.takes(at("warn"), step=1)

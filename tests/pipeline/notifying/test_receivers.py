@@ -14,7 +14,7 @@ import pytest
 import trustme
 from pipeline.notifying.servers import HttpLog, MailLog, http_server, smtp_server
 
-from qmf.pipeline.notifying.active_alert import ActiveAlert
+from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.receivers.base import (
     NotificationSender,
@@ -30,8 +30,8 @@ from qmf.pipeline.notifying.receivers.mail import MailConfig
 S = 10**9
 
 
-def alert(id: str, start: int = 60, end: int | None = None, summary: str = "full", **labels: str) -> ActiveAlert:
-    return ActiveAlert(
+def alert(id: str, start: int = 60, end: int | None = None, summary: str = "full", **labels: str) -> Alert:
+    return Alert(
         id=id, incident=id, labels={"alertname": "disk", "severity": "crit", **labels},
         annotations={"summary": summary}, starts_ns=start * S, ends_ns=None if end is None else end * S,
     )  # fmt: skip

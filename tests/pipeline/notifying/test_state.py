@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.state import STATE, IntegrationCounts, NotificationState, SentState, StateFile, read_state
 
 
 def state() -> NotificationState:
     of = NotificationState()
-    alert = ActiveAlert(id="1", incident="i", labels={"a": "ä"}, starts_ns=5, detail={"x": [1, None]}, value=1.5)
+    alert = Alert(id="1", incident="i", labels={"a": "ä"}, starts_ns=5, detail={"x": [1, None]}, value=1.5)
     of.alerts.put("1", alert)
-    of.alerts.put("2", ActiveAlert(id="2", incident="j", labels={}, starts_ns=5, ends_ns=6))
+    of.alerts.put("2", Alert(id="2", incident="j", labels={}, starts_ns=5, ends_ns=6))
     of.held.put("2", True)
     of.tell("1", "one", SentState.OWED)
     of.tell("1", "two", SentState.FIRING)

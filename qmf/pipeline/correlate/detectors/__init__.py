@@ -10,15 +10,7 @@ from qmf.pipeline.correlate.detectors.absence import AbsenceDetector
 from qmf.pipeline.correlate.detectors.base import Detector, DetectorContext
 from qmf.pipeline.correlate.detectors.events import CountDetector, JoinDetector, SequenceDetector
 from qmf.pipeline.correlate.detectors.values import AggregateDetector, RatioDetector, ValueDetector
-from qmf.pipeline.correlate.rules import (
-    AbsenceRule,
-    CountRule,
-    JoinRule,
-    RatioRule,
-    Rule,
-    SequenceRule,
-    ValueRule,
-)
+from qmf.pipeline.correlate.rules import AbsenceRule, CountRule, JoinRule, RatioRule, Rule, SequenceRule, ValueRule
 
 __all__ = ["create_detector"]
 

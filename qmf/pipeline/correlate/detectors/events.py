@@ -30,11 +30,7 @@ class CountDetector(Detector):
         if signal.at - oldest < self._of.within:
             if self._open is None:
                 self._raise_alert(
-                    signal.at,
-                    oldest,
-                    self._events,
-                    origin=(signal.agent, signal.object),
-                    count=len(self._events),
+                    signal.at, oldest, self._events, origin=(signal.agent, signal.object), count=len(self._events)
                 )
             self.due = oldest + self._of.within
 

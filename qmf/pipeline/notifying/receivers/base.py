@@ -62,12 +62,7 @@ class ReceiverSettings:
 
 @attrs.frozen
 class Secret:
-    """Where a secret is: in a file or in the environment, never in the configuration itself.
-
-    Attributes:
-        file: whose first line is the secret.
-        variable: name of a variable of the environment.
-    """
+    """Where a secret is, never in the configuration: the first line of a file, or a variable of the environment."""
 
     file: Path | None = None
     variable: str | None = None

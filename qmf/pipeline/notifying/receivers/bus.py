@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from qmf.pipeline.correlate.alerts import AlertRow, in_order
-from qmf.pipeline.notifying.active_alert import ActiveAlert
+from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
 from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.receivers.base import NotificationSender, ReceiverSettings, UnreachableError
 
@@ -37,11 +36,11 @@ class BusSender(NotificationSender):
             raise UnreachableError("the job ended before the broker had confirmed it")
 
 
-def rows_of(alert: ActiveAlert) -> list[AlertRow]:
+def rows_of(alert: Alert) -> list[AlertRow]:
     """The rows of the table about an alert, as far as they are known."""
     return [AlertRow(**row) for row in alert.detail.values()]
 
 
-def with_row(row: AlertRow) -> ActiveAlert:
+def with_row(row: AlertRow) -> Alert:
     """An alert after a change that a row of the table tells."""
-    return ActiveAlert.from_alert(row.alert(), {row.change: attrs.asdict(row)})
+    return row.alert({row.change: attrs.asdict(row)})

@@ -60,12 +60,7 @@ class HttpConfig:
 
 @attrs.frozen(kw_only=True)
 class HttpSettings(ReceiverSettings):
-    """What is reached by HTTP.
-
-    Attributes:
-        timeout: seconds for a connection and for each part of an answer.
-        http: how it is reached.
-    """
+    """What is reached by HTTP; the timeout in seconds is for a connection, and for each part of an answer."""
 
     timeout: float = TIMEOUT
     http: HttpConfig = attrs.field(factory=HttpConfig)
@@ -73,12 +68,7 @@ class HttpSettings(ReceiverSettings):
 
 @attrs.frozen(kw_only=True)
 class WebhookConfig(HttpSettings):
-    """A webhook.
-
-    Attributes:
-        url: target, or where it is stored.
-        max_alerts: alerts in a message at most; 0 for all.
-    """
+    """A webhook: its URL, or where that is stored, and alerts in a message at most; 0 for all."""
 
     url: str | Secret
     max_alerts: int = 0
