@@ -74,9 +74,6 @@ TESTED_ELSEWHERE = {
     "qmf/testing/manual_clock.py": "tests/testing/test_fake_agent.py",
     "qmf/web/pages/mounting.py": "tests/web/pages/screens/test_screens_browser.py",
     "shell/qmf_shell/commands/catalogue.py": "tests/shell/commands/test_help.py",
-    "shell/qmf_shell/commands/clear.py": "tests/shell/commands/test_help.py",
-    "shell/qmf_shell/commands/quit.py": "tests/shell/commands/test_help.py",
-    "shell/qmf_shell/commands/source.py": "tests/shell/modes/test_executor_statements.py",
 }
 
 

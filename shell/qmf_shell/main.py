@@ -153,7 +153,7 @@ def _run(options: argparse.Namespace, defaults: Mapping[str, str] | None) -> int
     from qmf.connecting import Connections, read_connections
     from qmf.errors import CallerError
     from qmf_shell.modes.screen import Screen
-    from qmf_shell.render.output_style import choose_output_style
+    from qmf_shell.render.styles import choose_output_style
     from qmf_shell.settings import read_settings
 
     try:

@@ -235,7 +235,7 @@ def _log(event: str, url: str, reason: str) -> None:
 
 def _formatter(options: argparse.Namespace) -> EventLineFormatter:
     from qmf_shell.render.event_lines import EventLineFormatter
-    from qmf_shell.render.output_style import OutputStyle, choose_output_style
+    from qmf_shell.render.styles import OutputStyle, choose_output_style
 
     style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color)
     return EventLineFormatter(

@@ -115,7 +115,7 @@ def _run(options: argparse.Namespace) -> int:
     from qmf.errors import QmfError
     from qmf_shell.modes.screen import Screen
     from qmf_shell.parsing.command import BoundArguments
-    from qmf_shell.render.output_style import choose_output_style
+    from qmf_shell.render.styles import choose_output_style
     from qmf_shell.results.result import LiveView
     from qmf_shell.screens.start import frames_of
     from qmf_shell.session.opening import open_session

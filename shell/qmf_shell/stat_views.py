@@ -1,15 +1,23 @@
-"""The views of `qmf-stat`: tables about the objects of a qpidd. Uses the bus through a context, prints nothing."""
+"""The views of `qmf-stat`: tables about the objects of a qpidd, with columns by its classes. Prints nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from qmf._natural_order import natural_key
 from qmf.errors import CallerError, NotFoundError
-from qmf.schema import Kind
-from qmf.views.broker_fields import TOTAL_FIELDS
+from qmf.views.broker_fields import (
+    CONNECTION_FIELDS,
+    EXCHANGE_FIELDS,
+    MQTT_PACKAGE,
+    MQTT_SESSION_FIELDS,
+    QUEUE_FIELDS,
+    TOTAL_FIELDS,
+    FieldKind,
+    NodeField,
+)
 from qmf.views.cells import (
     Cell,
     CellForm,
@@ -22,7 +30,8 @@ from qmf.views.cells import (
     WatchedValue,
 )
 from qmf.views.fields import sort_by
-from qmf.views.objects import ObjectView
+from qmf.views.internal import BROKER_PACKAGE
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import listing, plural
 from qmf.views.value_cells import free_cell
 from qmf_shell.commands.agents import run as agents_table
@@ -33,7 +42,124 @@ from qmf_shell.session.backend import AgentRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.own_objects import own_note
-from qmf_shell.stat_columns import STAT_VIEWS, SUBSCRIPTION_CLASSES, StatView
+
+
+@attrs.frozen
+class ViewColumn:
+    """A column of a view.
+
+    Attributes:
+        title: its heading.
+        value: makes the cell of an object.
+        role, shortens, spare: as in `TableColumn`.
+    """
+
+    title: str
+    value: Callable[[ObjectView], Cell]
+    role: Role = Role.NUMBER
+    shortens: bool = False
+    spare: bool = False
+
+    @property
+    def column(self) -> TableColumn:
+        """The column of a table."""
+        form = CellForm.BRIEF if self.role is Role.NUMBER else CellForm.FULL
+        return TableColumn(self.title, self.role, spare=self.spare, key=self.title, form=form, shortens=self.shortens)
+
+
+def _identifier(value: object) -> Cell:
+    """The cell of a number that identifies something: without separators."""
+    return value if isinstance(value, int) else None
+
+
+def _value(*names: str, unit: str | None = None) -> Callable[[ObjectView], Cell]:
+    """Makes the cell of the first of these values that an object has."""
+    return lambda item: next((_plain(item.values[name], unit) for name in names if name in item.values), None)
+
+
+def _plain(value: object, unit: str | None = None) -> Cell:
+    if isinstance(value, ObjectKey):
+        return short_name(value.object_name)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return Quantity(value, unit)
+    return value if isinstance(value, str) else None
+
+
+def short_name(name: str) -> str:
+    """An object's name without package and class: ``org.apache.qpid.broker:queue:orders`` is ``orders``."""
+    parts = name.split(":", 2)
+    return parts[2] if len(parts) == 3 else name
+
+
+def _since(item: ObjectView) -> Cell:
+    return Duration(max(0, item.updated - item.created)) if item.created else None
+
+
+def _node_column(field: NodeField) -> ViewColumn:
+    """The column of a queue, an exchange or a connection."""
+    match field.kind:
+        case FieldKind.NAME:
+            return ViewColumn(field.heading, lambda item: item.identity.index or "(default)", Role.NAME, shortens=True)
+        case FieldKind.TEXT | FieldKind.FLAG:
+            return ViewColumn(field.heading, _value(field.value), Role.TEXT, field.shortens, field.spare)
+        case FieldKind.IDENTIFIER:
+            return ViewColumn(field.heading, lambda item: _identifier(item.values.get(field.value)), spare=field.spare)
+        case FieldKind.AGE | FieldKind.IDLE:
+            return ViewColumn(field.heading, _since)
+        case FieldKind.NUMBER:
+            return ViewColumn(field.heading, _value(field.value), spare=field.spare)
+        case FieldKind.SIZE:
+            return ViewColumn(field.heading, _value(field.value, unit="octet"), spare=field.spare)
+
+
+def _node_columns(fields: Sequence[NodeField]) -> list[ViewColumn]:
+    return [_node_column(field) for field in fields if field.heading]
+
+
+_SUBSCRIPTIONS = (
+    ViewColumn(
+        "subscription", lambda item: _plain(item.values.get("name")) or item.identity.index, Role.NAME, shortens=True
+    ),
+    ViewColumn("queue", _value("queueRef", "source"), Role.TEXT, shortens=True),
+    ViewColumn("session", _value("sessionRef"), Role.FAINT, shortens=True, spare=True),
+    ViewColumn("browse", _value("browsing"), Role.TEXT, spare=True),
+    ViewColumn("acked", _value("acknowledged"), Role.TEXT, spare=True),
+    ViewColumn("excl", _value("exclusive"), Role.TEXT, spare=True),
+    ViewColumn("credit", _value("creditMode"), Role.TEXT, spare=True),
+    ViewColumn("delivered", _value("delivered", "transfers")),
+)
+#: Classes of subscriptions in AMQP 0-10 and in AMQP 1.0. A broker without AMQP 1.0 lacks the second one.
+SUBSCRIPTION_CLASSES = ("subscription", "outgoing")
+
+
+@attrs.frozen
+class StatView:
+    """A view that lists objects.
+
+    Attributes:
+        classes: names of their classes; an agent that has some of these objects has the first one.
+        columns: of the view.
+        package: of the classes.
+        title: what a row is; by default the name of the first class.
+    """
+
+    classes: Sequence[str]
+    columns: Sequence[ViewColumn]
+    package: str = BROKER_PACKAGE
+    title: str = attrs.field(default=attrs.Factory(lambda self: self.classes[0], takes_self=True))
+
+
+#: By the names of `qmf_shell.stat.VIEWS`. Every qpidd has the first class of those in its package.
+STAT_VIEWS: Mapping[str, StatView] = {
+    "queues": StatView(("queue",), _node_columns(QUEUE_FIELDS)),
+    "exchanges": StatView(("exchange",), _node_columns(EXCHANGE_FIELDS)),
+    "connections": StatView(("connection",), _node_columns(CONNECTION_FIELDS)),
+    "subscriptions": StatView(SUBSCRIPTION_CLASSES, _SUBSCRIPTIONS),
+    "mqtt": StatView(("mqttsession",), _node_columns(MQTT_SESSION_FIELDS), MQTT_PACKAGE, "MQTT session"),
+}
+
 
 #: The package of qpidd's own classes.
 PACKAGE = "org.apache.qpid.broker"
@@ -125,7 +251,7 @@ def _table(context: Context, view: StatView) -> Table:
 
 
 def _classes(context: Context) -> Table:
-    names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
+    names = class_names(context.object_classes())
     counts: dict[tuple[str, str], int] = dict.fromkeys(names, 0)
     for item in context.objects(names):
         counts[class_name(item.identity)] = counts.get(class_name(item.identity), 0) + 1
@@ -202,7 +328,7 @@ def _sum(broker: ObjectView, names: Sequence[str], unit: str | None = None) -> Q
 
 def _plain_overview(context: Context) -> Details:
     """The overview of a broker that is not managed itself: its agents and objects."""
-    names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
+    names = class_names(context.object_classes())
     pairs: list[tuple[str, Cell]] = [
         ("broker", listing(_connected_urls(context), "and")),
         ("managed by QMF", "no: it has no agent of its own"),

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import attrs
 from qmf_shell.modes.screen import Screen
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.backend import (
     AgentRecord,
     CallOutcome,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmf_shell.modes.executor import LineOutcome, evaluate, execute
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.results.result import LiveScreen, LiveView, Result, Table
 from qmf_shell.session.context import Context
 from shell.fakes import Output, make_output

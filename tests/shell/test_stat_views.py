@@ -7,8 +7,7 @@ import pytest
 from qmf_shell.results.result import Table
 from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
-from qmf_shell.stat_columns import short_name
-from qmf_shell.stat_views import UnmanagedError, stat_view
+from qmf_shell.stat_views import UnmanagedError, short_name, stat_view
 from shell.fakes import NOON, FakeBackend, filesystem
 
 from qmf.errors import NotFoundError

@@ -11,8 +11,7 @@ from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.method_arguments import find_method
-from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.result import Details, Notice, Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.result import Details, Notice, Result, Role, Table, TableColumn, in_one
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 
@@ -25,7 +24,7 @@ class NoAccessRulesError(CallerError):
 
 def run_why(context: Context, args: BoundArguments) -> Result:
     """Show the last denials, and why."""
-    inputs = {"userId": args.text(0) or "", "count": count_option(WHY, args, "number", 1)}
+    inputs = {"userId": args.text(0) or "", "count": WHY.count(args, "number", 1)}
     parts: list[Result] = []
     for obj, found in _answers(context, "explainDenials", inputs):
         denials = found.get("denials")
@@ -34,7 +33,7 @@ def run_why(context: Context, args: BoundArguments) -> Result:
                 parts.append(_denial(obj, denial))
     if not parts:
         return Notice("Nothing was denied lately.")
-    return parts[0] if len(parts) == 1 else ResultGroup(tuple(parts))
+    return in_one(parts)
 
 
 def run_may(context: Context, args: BoundArguments) -> Result:

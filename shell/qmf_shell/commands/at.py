@@ -13,14 +13,12 @@ from qmf.views.formatting import Formatter
 from qmf.views.text import listing
 from qmf_shell.commands.help import explain
 from qmf_shell.parsing.binding import bind
-from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.common_options import ALL
+from qmf_shell.parsing.command import ALL, BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.times import TimeReference, parse_time
 from qmf_shell.results.result import Result
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError
-from qmf_shell.session.lost import LostIdentities
-from qmf_shell.session.recent import RecentEvents
+from qmf_shell.session.recent import LostIdentities, RecentEvents
 
 #: The commands that make sense on the past.
 COMMANDS = ("list", "show", "find", "refs", "tree", "export", "agents", "events", "schema")
@@ -44,7 +42,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     at, used = parse_time(args.texts, TimeReference(time.time_ns()))
     words = args.words[used:]
     if not words:
-        raise UsageError("at", "COMMAND is missing", AT.usage[0])
+        raise AT.misuse("COMMAND is missing")
     command = context.registry.find(words[0].text)
     if command.name not in COMMANDS:
         raise NotInThePastError(command.name)

@@ -1,24 +1,25 @@
-"""`call`: calls a method on an object, or on many."""
+"""`call`: calls a method on an object, or on many, with the outcome of each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import collections
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
-from qmf.errors import CallerError, NotFoundError
+from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import Access, Argument, Method
+from qmf.views.cells import Cell
 from qmf.views.conditions.parser import parse_words
 from qmf.views.conditions.words import Word
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean, listing, one_line, plural
-from qmf_shell.objects.bulk_call import call_objects
+from qmf_shell.objects.fields import check_word
 from qmf_shell.objects.filtering import refuse_values_alone
 from qmf_shell.objects.lookup import AmbiguousError, find_classes, find_object, matching_classes, object_label
 from qmf_shell.objects.selecting import find_objects, known_schemas, select_objects
 from qmf_shell.objects.value_cells import argument_cells
-from qmf_shell.objects.word_checks import check_word
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.method_arguments import (
     ResolveReference,
     find_method,
@@ -28,6 +29,7 @@ from qmf_shell.parsing.method_arguments import (
 )
 from qmf_shell.parsing.selection import ParsedSelection, keyword_of
 from qmf_shell.results.result import Details, Notice, NoticeLevel, Result, Role, Table, TableColumn
+from qmf_shell.session.backend import CallOutcome
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.prompts import PromptCancelledError
@@ -121,7 +123,7 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
     words = args.words
     at, of_class = _method_position(words)
     if len(words) <= at:
-        raise UsageError("call", "METHOD is missing", listing(CALL.usage))
+        raise CALL.misuse("METHOD is missing", None)
     name, rest = words[at].text, words[at + 1 :]
     if of_class:
         return _CallRequest(_objects_of_class(context, words), True, name, rest)
@@ -135,7 +137,7 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
         # Of objects of several classes of this name, the error lists the packages.
         if keys and len({item.identity.class_key.package for item in context.objects(class_names(keys))}) < 2:
             reason = f"{text} is a class: write call {text} where CONDITION {name}, or all"
-            raise UsageError("call", reason, CALL.usage[1]) from None
+            raise CALL.misuse(reason, 1) from None
         raise
     return _CallRequest([target], False, name, rest)
 
@@ -246,3 +248,68 @@ CALL = Command(
     options_first=True,
     handler=run,
 )
+
+
+_COLUMNS = (
+    TableColumn("ID", Role.ID),
+    TableColumn("Object", Role.NAME, shortens=True),
+    TableColumn("Result", wraps=True),
+)
+
+
+def call_objects(
+    context: Context, method: Method, targets: Sequence[ObjectView], arguments: Mapping[str, object]
+) -> Table:
+    """Call a method on all targets; failures become a warning. After Ctrl-C the outcomes so far are shown.
+
+    Args:
+        context: the session.
+        method: the method.
+        targets: the objects.
+        arguments: inputs by name.
+    """
+    outcomes: dict[int, CallOutcome] = {}
+    name = clean(method.name)
+
+    def on_outcome(number: int, outcome: CallOutcome) -> None:
+        outcomes[number] = outcome
+        context.report(f"{name}: {len(outcomes):,} of {len(targets):,}")
+
+    stopped = False
+    try:
+        context.backend.call_all(targets, method, arguments, on_outcome)
+    except KeyboardInterrupt:
+        stopped = True
+    failed = [outcome for outcome in outcomes.values() if isinstance(outcome, QmfError)]
+    summary = [f"{len(outcomes) - len(failed):,} done", f"{len(failed):,} failed"]
+    if stopped:
+        summary.append(f"{len(targets) - len(outcomes):,} not called or unanswered")
+        context.warnings.append(f"cancelled: {', '.join(summary)}")
+    elif failed:
+        reasons = collections.Counter(one_line(str(error)) for error in failed)
+        context.warnings.append(f"{name} failed on {len(failed):,} of {len(targets):,}: {reasons.most_common(1)[0][0]}")
+    outputs = _output_names(method, outcomes.values())
+    rows = [_row(context, method, target, outcomes.get(at), outputs) for at, target in enumerate(targets)]
+    columns = (*_COLUMNS, *(TableColumn(clean(output), wraps=True, key=output) for output in outputs))
+    title = f"{name} on {plural(len(targets), 'object')}: {', '.join(summary)}"
+    return Table(columns, tuple(rows), title=title)
+
+
+def _output_names(method: Method, outcomes: Collection[CallOutcome]) -> list[str]:
+    """Names of the outputs that were received, in schema order; those that the schema does not have come last."""
+    received = dict.fromkeys(name for one in outcomes if not isinstance(one, QmfError) for name in one)
+    return list(dict.fromkeys([*(item.name for item in method.outputs if item.name in received), *received]))
+
+
+def _row(
+    context: Context, method: Method, target: ObjectView, outcome: CallOutcome | None, outputs: Sequence[str]
+) -> tuple[Cell, ...]:
+    cells: Mapping[str, Cell] = {}
+    if outcome is None:
+        result = "not called, or no answer yet"
+    elif isinstance(outcome, QmfError):
+        result = one_line(str(outcome))
+    else:
+        result, cells = "done", argument_cells(context, method.outputs, outcome)
+    number = context.ids.assign(target.identity, target.created)
+    return number, object_label(target.identity), result, *(cells.get(name) for name in outputs)

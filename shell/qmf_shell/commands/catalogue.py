@@ -6,7 +6,6 @@ from qmf_shell.commands.access import MAY, WHY
 from qmf_shell.commands.agents import AGENTS
 from qmf_shell.commands.at import AT
 from qmf_shell.commands.call import CALL
-from qmf_shell.commands.clear import CLEAR
 from qmf_shell.commands.columns import COLUMNS
 from qmf_shell.commands.connect import CONNECT, USE
 from qmf_shell.commands.diff import DIFF
@@ -18,14 +17,12 @@ from qmf_shell.commands.help import HELP
 from qmf_shell.commands.history import HISTORY
 from qmf_shell.commands.list import LIST
 from qmf_shell.commands.plot import PLOT
-from qmf_shell.commands.quit import QUIT
 from qmf_shell.commands.refs import REFS
 from qmf_shell.commands.replay import REPLAY
 from qmf_shell.commands.schema import SCHEMA
-from qmf_shell.commands.set import ALIAS, RECORD, SET
+from qmf_shell.commands.set import ALIAS, CLEAR, QUIT, RECORD, SET, SOURCE
 from qmf_shell.commands.setprop import SETPROP
 from qmf_shell.commands.show import SHOW
-from qmf_shell.commands.source import SOURCE
 from qmf_shell.commands.top import TOP
 from qmf_shell.commands.tree import TREE
 from qmf_shell.commands.watch import WATCH

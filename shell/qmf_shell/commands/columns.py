@@ -8,7 +8,7 @@ from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import classes_with
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.results.result import Notice, NoticeLevel, Result, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
@@ -31,7 +31,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     wanted = [text for word in args.texts[1:] for text in re.split(r"[,\s]+", word) if text]
     if "delete" in args.options:
         if wanted:
-            raise UsageError("columns", "-d takes no columns", COLUMNS.usage[1])
+            raise COLUMNS.misuse("-d takes no columns", 1)
         for name in names:
             context.columns.choose(name, ())
         return Notice(f"{clean(args.texts[0])} has its default columns again", NoticeLevel.GOOD)

@@ -9,7 +9,7 @@ import attrs
 
 from qmf._natural_order import natural_key
 from qmf.errors import NotFoundError
-from qmf.schema import ClassKey, Kind
+from qmf.schema import ClassKey
 from qmf.views.cells import Cell, Duration, Quantity
 from qmf.views.conditions.words import Word
 from qmf.views.fields import ObjectField, fields_of
@@ -22,11 +22,10 @@ from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import GoneError, find_object, matching_classes
 from qmf_shell.objects.selecting import known_schemas, select_objects
-from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.common_options import ALL, EXACT
+from qmf_shell.parsing.command import ALL, EXACT, BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.parsing.times import PeriodError, TimeReference, parse_time
-from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.result import Result, Role, Table, TableColumn, in_one
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -61,7 +60,7 @@ def run(context: Context, args: BoundArguments) -> Result:
 def _second(words: Sequence[Word], clock: TimeReference, first: int) -> tuple[int, int]:
     texts = [word.text for word in words]
     if not texts:
-        raise UsageError("diff", "the second TIME is missing", DIFF.usage[0])
+        raise DIFF.misuse("the second TIME is missing")
     last, used = parse_time(texts, clock, after=first)
     if last > clock.now:
         last, used = parse_time(texts, clock)
@@ -83,7 +82,7 @@ class _Comparison:
         """The differences of what the words select."""
         keys: Sequence[ClassKey]
         if not words:
-            keys = sorted(key for key in self.after.classes() if key.kind is Kind.DATA)
+            keys = self.after.object_classes()
             selection = ParsedSelection()
         else:
             keys = matching_classes(self.after, words[0].text)
@@ -94,8 +93,7 @@ class _Comparison:
             self._table([key for key in keys if (key.package, key.name) == name], name, selection)
             for name in class_names(keys)
         ]
-        shown = [table for table in tables if table.rows] or tables[:1]
-        return shown[0] if len(shown) == 1 else ResultGroup(tuple(shown))
+        return in_one([table for table in tables if table.rows] or tables[:1])
 
     def _of_objects(self, selection: ParsedSelection) -> Result:
         """The differences of objects that are named."""
@@ -115,7 +113,7 @@ class _Comparison:
                 for past in (self.before, self.after)
             ]
             tables.append(self._differences(keys, name, selection, *pairs))
-        return tables[0] if len(tables) == 1 else ResultGroup(tuple(tables))
+        return in_one(tables)
 
     def _find(self, text: str) -> ObjectView:
         try:

@@ -18,12 +18,10 @@ from qmf.views.event_filter import EventFilter
 from qmf.views.events import EventView, LostEvents, event_view, parse_severity, severity_name
 from qmf.views.text import plural
 from qmf_shell.objects.lookup import find_classes
-from qmf_shell.objects.period import Period, split_period
 from qmf_shell.objects.value_cells import event_fields, event_summary
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.common_options import ALL, PLAIN
-from qmf_shell.parsing.option_numbers import count_option, seconds_option
+from qmf_shell.parsing.command import ALL, PLAIN, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.selection import keyword_of
+from qmf_shell.parsing.times import Period, split_period
 from qmf_shell.results.result import Result, ResultStream, Role, StreamLine, Table, TableColumn
 from qmf_shell.screens.start import screen_of
 from qmf_shell.session.context import Context
@@ -59,13 +57,13 @@ def run(context: Context, args: BoundArguments) -> Result:
     if period is not None:
         return _recorded_events(context, attrs.evolve(args, words=tuple(words)), period)
     wanted = _filter(context, args)
-    most = count_option(EVENTS, args, "number", SHOWN)
+    most = EVENTS.count(args, "number", SHOWN)
     columns = _WHOLE if "long" in args.options else _COLUMNS
     if "follow" in args.options:
         lines = ResultStream(_follow(context, wanted, columns), title="Waiting for events; Ctrl-C ends it")
         return screen_of(context, args, lines, lambda: _page(context, wanted))
     if "wait" in args.options:
-        _wait(context, wanted, seconds_option(EVENTS, args, "wait", 0), most if "number" in args.options else 0)
+        _wait(context, wanted, EVENTS.seconds(args, "wait", 0), most if "number" in args.options else 0)
     return _received_events(context, wanted, columns, most)
 
 
@@ -123,11 +121,11 @@ def _recorded_events(context: Context, args: BoundArguments, period: Period) -> 
 
     for option in ("follow", "wait"):
         if option in args.options:
-            raise UsageError("events", f"--{option} is for new events: write no from and to", EVENTS.usage[0])
+            raise EVENTS.misuse(f"--{option} is for new events: write no from and to")
     reader = context.past()
     past = attrs.evolve(context, backend=HistoryBackend(reader, lambda: period.last), events=RecentEvents())
     wanted = _filter(past, args)
-    most = count_option(EVENTS, args, "number", SHOWN)
+    most = EVENTS.count(args, "number", SHOWN)
     kept: collections.deque[EventView] = collections.deque(maxlen=most or None)
     count = 0
     for item in reader.events(period.first, period.last):
@@ -169,7 +167,7 @@ def _filter(context: Context, args: BoundArguments) -> EventFilter:
     if words:
         if keyword_of(words[0]) != "where" or len(words) == 1:
             reason = "only `where CONDITION` may follow the classes"
-            raise UsageError("events", reason, EVENTS.usage[0])
+            raise EVENTS.misuse(reason)
         condition, _ = parse_words(words[1:])
     severity = args.options.get("severity")
     return EventFilter(

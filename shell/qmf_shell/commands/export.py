@@ -7,8 +7,7 @@ from pathlib import Path
 from qmf.views.text import listing, plural
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import select_objects
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.common_options import ALL
+from qmf_shell.parsing.command import ALL, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.selection import parse_selection
 from qmf_shell.results.result import Notice, NoticeLevel
 from qmf_shell.session.context import Context
@@ -21,11 +20,9 @@ def run(context: Context, args: BoundArguments) -> Notice:
     """Request the objects, and write them."""
     path = Path(args.texts[1]).expanduser()
     if path.suffix.lower() not in FORMATS:
-        raise UsageError(
-            "export", f"the file's name must end in {listing(FORMATS)}, not {path.name!r}", EXPORT.usage[0]
-        )
+        raise EXPORT.misuse(f"the file's name must end in {listing(FORMATS)}, not {path.name!r}")
     if path.exists() and "force" not in args.options:
-        raise UsageError("export", f"{path} exists already: --force overwrites it", EXPORT.usage[0])
+        raise EXPORT.misuse(f"{path} exists already: --force overwrites it")
     keys = find_classes(context.classes(), args.texts[0])
     selection = parse_selection(args.words[2:])
     selected = select_objects(context, keys, selection)

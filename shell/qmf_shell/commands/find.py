@@ -9,9 +9,7 @@ from qmf.schema import ClassSchema, EventSchema, Kind
 from qmf.views.cells import Cell
 from qmf.views.objects import ObjectView
 from qmf.views.text import one_line, plural
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.parsing.common_options import ALL
-from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.parsing.command import ALL, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
@@ -34,9 +32,9 @@ _COLUMNS = (
 def run(context: Context, args: BoundArguments) -> Table:
     """Everything that contains the text."""
     wanted = " ".join(args.texts).lower()
-    most = count_option(FIND, args, "number", SHOWN)
+    most = FIND.count(args, "number", SHOWN)
     found = list(_in_classes(context, wanted))
-    names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
+    names = class_names(context.object_classes())
     context.report(f"searching {plural(len(names), 'class', 'classes')}")
     first = context.objects_with(names, wanted, most)
     for item in first.objects:

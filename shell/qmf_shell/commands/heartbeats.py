@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from qmf.views.cells import Cell, Duration, Instant
 from qmf.views.text import plural
 from qmf_shell.objects.heartbeat_states import heartbeat_states
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.parsing.common_options import PLAIN
+from qmf_shell.parsing.command import PLAIN, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.results.result import Result, ResultStream, Role, StreamLine, Table, TableColumn
 from qmf_shell.screens.start import screen_of
 from qmf_shell.session.context import Context

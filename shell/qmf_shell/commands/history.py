@@ -19,11 +19,9 @@ from qmf.views.value_cells import value_cell
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import GoneError, find_object, object_label
-from qmf_shell.objects.period import Period, split_period
 from qmf_shell.objects.selecting import known_schemas
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.common_options import EXACT
-from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.parsing.command import EXACT, BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.parsing.times import Period, split_period
 from qmf_shell.results.result import Plot, PlotSeries, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError, latest
@@ -44,7 +42,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     """Show the values of a period."""
     words, period = split_period(args.words)
     if len(words) < 2:
-        raise UsageError("history", "write an object and a value", HISTORY.usage[0])
+        raise HISTORY.misuse("write an object and a value")
     reader = context.past()
     end = latest(reader)
     period = Period(end - _HOUR, end) if period is None else period
@@ -55,14 +53,14 @@ def run(context: Context, args: BoundArguments) -> Result:
     schemas = known_schemas(past, keys)
     fields = list(dict.fromkeys(find_field(schemas, word.text) for word in words[1:]))
     if len(fields) > MAX_LINES:
-        raise UsageError("history", f"at most {MAX_LINES} values can be shown together", HISTORY.usage[0])
+        raise HISTORY.misuse(f"at most {MAX_LINES} values can be shown together")
     key = target.identity.key
     members = [field.element for field in fields]
     series = reader.series(keys, (key.agent_name, key.object_name), members, period.first, period.last)
     chart = _Chart(past, fields, "total" in args.options)
     chart.add_all(series)
     number = context.ids.assign(target.identity, target.created)
-    most = count_option(HISTORY, args, "limit", SHOWN)
+    most = HISTORY.count(args, "limit", SHOWN)
     title = f"{number} {object_label(target.identity)}"
     table = attrs.evolve(chart.table(title, most), exact="exact" in args.options)
     plot = chart.plot(title, period)

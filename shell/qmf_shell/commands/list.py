@@ -10,13 +10,12 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from qmf.errors import NotFoundError
-from qmf.schema import ClassKey, Kind
+from qmf.schema import ClassKey
 from qmf.views.cells import Cell, CellForm, Instant, Quantity, Record
 from qmf.views.objects import ObjectView, field_value
 from qmf.views.text import clean, plural
 from qmf_shell.commands.show import SHOW, show_objects
-from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
-from qmf_shell.objects.default_columns import compound_statistics, default_columns
+from qmf_shell.objects.columns import ValueColumn, column_names, compound_statistics, default_columns, value_columns
 from qmf_shell.objects.ended import (
     LOST_SHOWN,
     EndedObject,
@@ -29,10 +28,9 @@ from qmf_shell.objects.ended import (
 from qmf_shell.objects.lookup import find_classes, matching_classes
 from qmf_shell.objects.object_records import deleted_record, record_of
 from qmf_shell.objects.selecting import FirstPage, SelectedObjects, find_objects, select_objects
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.common_options import ALL, EXACT
+from qmf_shell.parsing.command import ALL, EXACT, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
-from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.result import Result, Role, Table, TableColumn, in_one
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class
@@ -93,8 +91,7 @@ def _list_class(context: Context, keys: Sequence[ClassKey], args: BoundArguments
     selection = attrs.evolve(selection, active=active, wide=selection.wide or "wide" in args.options)
     page = FirstPage(FIRST_PAGE, lambda name: _can_grow(context, name))
     selected = select_objects(context, keys, selection, page)
-    tables = tuple(attrs.evolve(_ClassListing(context, item, selection).table(), exact=exact) for item in selected)
-    return tables[0] if len(tables) == 1 else ResultGroup(tables)
+    return in_one([attrs.evolve(_ClassListing(context, item, selection).table(), exact=exact) for item in selected])
 
 
 def _can_grow(context: Context, name: ClassName) -> bool:
@@ -122,8 +119,8 @@ def _list_without_class(context: Context, args: BoundArguments, no_class: NotFou
 def _list_lost(context: Context, args: BoundArguments) -> Table:
     """Only the lost objects, of a class or of all."""
     if len(args.words) > 1:
-        raise UsageError("list", "--lost takes a class only", LIST.usage[-1])
-    keys = [key for key in context.classes() if key.kind is Kind.DATA]
+        raise LIST.misuse("--lost takes a class only", -1)
+    keys = context.object_classes()
     names = lost_names(context)
     # Those that were received again, from another run of their agent, are not lost any more.
     again = context.objects([name for name in class_names(keys) if name in names], everything=True)
@@ -148,7 +145,7 @@ def _as_tool(context: Context) -> bool:
 
 
 def _list_classes(context: Context, *, only_active: bool = False) -> Table:
-    existing = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
+    existing = class_names(context.object_classes())
     objects = context.objects(existing)
     context.lost.exist(item.identity.key for item in objects)
     lost = lost_names(context)

@@ -20,8 +20,7 @@ from qmf.views.value_cells import value_cell
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_object, object_label
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.option_numbers import seconds_option
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.results.result import Plot, PlotSeries, Result
 from qmf_shell.screens.start import frames_of
 from qmf_shell.session.context import Context
@@ -41,13 +40,13 @@ def run(context: Context, args: BoundArguments) -> Result:
     for field in fields:
         if not field.is_number:
             numbers = [name for name, value in target.values.items() if is_number(value)]
-            raise UsageError("plot", f"{field.name} is not a number; {listing(numbers, 'and')} are", PLOT.usage[0])
+            raise PLOT.misuse(f"{field.name} is not a number; {listing(numbers, 'and')} are")
     if "rates" in args.options:
         fields = [attrs.evolve(field, counter=True) for field in fields]
     fields = list(dict.fromkeys(fields))
     if len(fields) > MAX_LINES:
-        raise UsageError("plot", f"at most {MAX_LINES} lines can be distinguished", PLOT.usage[0])
-    span = seconds_option(PLOT, args, "span", SPAN)
+        raise PLOT.misuse(f"at most {MAX_LINES} lines can be distinguished")
+    span = PLOT.seconds(args, "span", SPAN)
     context.ids.assign(target.identity, target.created)
     drawing = _Drawing(context, target, fields, span, "total" in args.options)
     return frames_of(context, args, "plot", live_view(context, PLOT, args, drawing.frame))

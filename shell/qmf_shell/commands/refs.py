@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from qmf._natural_order import natural_key
-from qmf.schema import Kind
 from qmf.views.cells import Cell
-from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import find_object, object_label
-from qmf_shell.objects.relations import references, referring
+from qmf_shell.objects.relations import Relation, relations_of
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.context import Context
@@ -27,29 +25,35 @@ def run(context: Context, args: BoundArguments) -> Table:
     """Show references in both directions."""
     target = find_object(context, args.texts[0])
     number = context.ids.assign(target.identity, target.created)
-    keys = [key for key in context.classes() if key.kind is Kind.DATA]
+    keys = context.object_classes()
     context.report(f"asking for {plural(len(keys), 'class', 'classes')}")
-    objects = context.objects(class_names(sorted(keys)), everything=True)
-    by_key = {item.identity.key: item for item in objects}
-    rows = [_row(context, "to", item.name, item.target, by_key.get(item.target)) for item in references(target)]
-    back = referring(objects, target.identity.key)
-    back.sort(key=lambda item: (item.owner.identity.class_key.name, natural_key(item.owner.identity.index)))
-    rows += [_row(context, "from", item.name, item.owner.identity.key, item.owner) for item in back]
+    objects = context.objects(class_names(keys), everything=True)
+    found = relations_of(target.identity.key, objects, target)
+    found.sort(key=_order)
+    rows = tuple(_row(context, item) for item in found)
     title = f"References of {number} {object_label(target.identity)}"
     return Table(
         _COLUMNS,
-        tuple(rows),
+        rows,
         title=title,
         empty=f"{object_label(target.identity)} has no references, in either direction.",
     )
 
 
-def _row(context: Context, direction: str, name: str, key: ObjectKey, item: ObjectView | None) -> tuple[Cell, ...]:
-    if item is None:
-        return direction, None, "not found", clean(key.object_name), name
-    identity = item.identity
+def _order(item: Relation) -> tuple[object, ...]:
+    """Those of the object in the order of its schema, then those to it by class and index."""
+    if item.direction == "to" or item.other is None:
+        return (0,)
+    return 1, item.other.identity.class_key.name, natural_key(item.other.identity.index)
+
+
+def _row(context: Context, item: Relation) -> tuple[Cell, ...]:
+    if item.other is None:
+        return item.direction, None, "not found", clean(item.key.object_name), item.name
+    identity = item.other.identity
     index = f"{identity.index} {identity.title}".strip()
-    return direction, context.ids.assign(identity, item.created), identity.class_key.name, index, name
+    number = context.ids.assign(identity, item.other.created)
+    return item.direction, number, identity.class_key.name, index, item.name
 
 
 REFS = Command(

@@ -14,9 +14,8 @@ from qmf.views.conditions.words import Word
 from qmf.views.formatting import Formatter
 from qmf.views.text import plural
 from qmf.views.times import duration_text
-from qmf_shell.objects.period import Period, split_period
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.parsing.times import Period, split_period
 from qmf_shell.results.result import Notice, NoticeLevel, Result, ResultStream, Role, StreamLine, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import latest
@@ -39,17 +38,17 @@ def run(context: Context, args: BoundArguments) -> ResultStream:
     words, speed = _speed(args.words)
     words, period = split_period(words)
     if words:
-        raise UsageError("replay", f"{words[0].text!r} is one word too many", REPLAY.usage[0])
+        raise REPLAY.misuse(f"{words[0].text!r} is one word too many")
     if period is None:
-        raise UsageError("replay", "write from and a time", REPLAY.usage[0])
+        raise REPLAY.misuse("write from and a time")
     reader = context.past()
     first, last = max(period.first, reader.begin()), min(period.last, latest(reader))
     if first >= last:
         shown = Formatter().instant(reader.begin()), Formatter().instant(latest(reader))
-        raise UsageError("replay", f"nothing was recorded then: the lake has {shown[0]} to {shown[1]}", REPLAY.usage[0])
-    port = count_option(REPLAY, args, "port", 0)
+        raise REPLAY.misuse(f"nothing was recorded then: the lake has {shown[0]} to {shown[1]}")
+    port = REPLAY.count(args, "port", 0)
     if port > 65535:
-        raise UsageError("replay", f"option --port needs a number up to 65535, not {port}", REPLAY.usage[0])
+        raise REPLAY.misuse(f"option --port needs a number up to 65535, not {port}")
     job = _Job(context, Period(first, last), speed, port, "keep" in args.options, "wait" in args.options)
     return ResultStream(job.lines())
 
@@ -65,7 +64,7 @@ def _speed(words: tuple[Word, ...]) -> tuple[list[Word], float]:
     except ValueError:
         speed = 0.0
     if not 0.001 <= speed <= 1_000_000:
-        raise UsageError("replay", f"speed needs a number from 0.001 to 1000000, not {text!r}", REPLAY.usage[0])
+        raise REPLAY.misuse(f"speed needs a number from 0.001 to 1000000, not {text!r}")
     return [*words[:at], *words[at + 2 :]], speed
 
 

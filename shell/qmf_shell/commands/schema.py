@@ -10,8 +10,7 @@ from qmf.views.cells import Cell
 from qmf.views.conditions.words import quote
 from qmf.views.text import one_line, plural
 from qmf_shell.objects.lookup import find_classes
-from qmf_shell.objects.schema_text import DIRECTIONS
-from qmf_shell.objects.schema_tree import schema_tree
+from qmf_shell.objects.schema_text import DIRECTIONS, schema_tree
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context

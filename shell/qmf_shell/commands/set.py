@@ -1,4 +1,4 @@
-"""`set`, `alias`, `record`: settings, aliases and the transcript of the session."""
+"""`set`, `alias`, `record`, `source`, `clear`, `quit`: settings, aliases, transcripts, scripts, end of the session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from qmf.errors import NotFoundError
 from qmf.views.conditions.words import split_line
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.statements import split_statements
-from qmf_shell.results.result import Notice, Result, Role, Table, TableColumn, TranscriptRequest
+from qmf_shell.results.result import (
+    ClearRequest,
+    Notice,
+    QuitRequest,
+    Result,
+    Role,
+    ScriptRequest,
+    Table,
+    TableColumn,
+    TranscriptRequest,
+)
 from qmf_shell.session.context import Context
 from qmf_shell.settings import SETTINGS, SettingsError, check_alias, find_setting
 
@@ -72,6 +82,24 @@ def run_record(context: Context, args: BoundArguments) -> TranscriptRequest:
     raise SettingsError("write record on FILE, or record off")
 
 
+def run_source(context: Context, args: BoundArguments) -> ScriptRequest:
+    """Run a file."""
+    del context
+    return ScriptRequest(Path(args.texts[0]).expanduser())
+
+
+def run_clear(context: Context, args: BoundArguments) -> ClearRequest:
+    """Clear the screen."""
+    del context, args
+    return ClearRequest()
+
+
+def run_quit(context: Context, args: BoundArguments) -> QuitRequest:
+    """Leave the shell."""
+    del context, args
+    return QuitRequest()
+
+
 SET = Command(
     name="set",
     usage=("set", "set NAME VALUE"),
@@ -120,4 +148,30 @@ RECORD = Command(
         Parameter("FILE", ParameterKind.FILE, "the file"),
     ),
     handler=run_record,
+)
+
+SOURCE = Command(
+    name="source",
+    usage=("source FILE",),
+    summary="Run the commands in a file",
+    help=("One or several per line; # begins a comment. After a failure the next one runs.",),
+    aliases=(".",),
+    examples=(("source nightly.qmf", "the commands of a file"),),
+    parameters=(Parameter("FILE", ParameterKind.FILE, "the file", required=True),),
+    handler=run_source,
+)
+
+CLEAR = Command(
+    name="clear",
+    usage=("clear",),
+    summary="Empty the screen; the same as Ctrl-L",
+    handler=run_clear,
+)
+
+QUIT = Command(
+    name="quit",
+    usage=("quit",),
+    summary="Leave; the same as Ctrl-D",
+    aliases=("exit",),
+    handler=run_quit,
 )

@@ -8,8 +8,8 @@ from qmf.views.arguments import ArgumentError, checked_value
 from qmf.views.conditions.words import Word
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean, listing, plural
+from qmf_shell.objects.fields import WrongWordError, kind_of_name
 from qmf_shell.objects.lookup import find_object, object_label
-from qmf_shell.objects.word_checks import WrongWordError, kind_of_name
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.method_arguments import argument_name
 from qmf_shell.results.result import Notice, NoticeLevel

@@ -6,17 +6,15 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf.views.cells import Cell, Instant
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.object_records import object_record
 from qmf_shell.objects.selecting import find_objects, select_objects
-from qmf_shell.objects.value_cells import element_cells
-from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
-from qmf_shell.parsing.common_options import ALL, EXACT
+from qmf_shell.objects.value_cells import element_rows
+from qmf_shell.parsing.command import ALL, EXACT, BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.selection import parse_selection
-from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.result import Notice, Result, Role, Table, TableColumn, in_one
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -54,11 +52,11 @@ def show_objects(targets: Sequence[ObjectView], context: Context, *, exact: bool
         groups.setdefault(class_name(item.identity), []).append(item)
     # All short ids are assigned before the first reference is shown, so that references show them where possible.
     numbers = {item.identity.key: context.ids.assign(item.identity, item.created) for item in targets}
-    tables = tuple(
+    tables = [
         attrs.evolve(_table(context, group, [numbers[item.identity.key] for item in group]), exact=exact)
         for group in groups.values()
-    )
-    return tables[0] if len(tables) == 1 else ResultGroup(tables)
+    ]
+    return in_one(tables)
 
 
 def _table(context: Context, group: Sequence[ObjectView], numbers: Sequence[int]) -> Table:
@@ -67,19 +65,12 @@ def _table(context: Context, group: Sequence[ObjectView], numbers: Sequence[int]
         TableColumn("Element", Role.NAME),
         *(TableColumn(str(number), Role.TEXT, wraps=True) for number in numbers),
     )
-    cells = [element_cells(context, item) for item in group]
-    elements = list(dict.fromkeys(element for one in cells for element in one))
-    rows: list[tuple[Cell, ...]] = [(kind, name, *(one.get((kind, name)) for one in cells)) for kind, name in elements]
-    rows += [
-        ("time", "created", *(Instant(item.created) for item in group)),
-        ("time", "updated", *(Instant(item.updated) for item in group)),
-    ]
-    rows.append(("", "agent", *(item.identity.key.agent_name for item in group)))
+    rows = tuple((kind, name, *cells) for kind, name, cells in element_rows(context, group))
     identity = group[0].identity
     title = f"{identity.class_key.package}:{identity.class_key.name}"
     if len(group) == 1:
         title = f"{title} {identity.index}".rstrip()
-    return Table(columns, tuple(rows), title=title, records=lambda: [object_record(context, item) for item in group])
+    return Table(columns, rows, title=title, records=lambda: [object_record(context, item) for item in group])
 
 
 SHOW = Command(

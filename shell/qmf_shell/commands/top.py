@@ -19,9 +19,7 @@ from qmf_shell.objects.columns import ValueColumn, value_columns
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import classes_with, in_order_of_names, known_schemas, order_of_agents
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.common_options import PLAIN
-from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.parsing.command import PLAIN, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.results.result import Result, Role, Table, TableColumn
 from qmf_shell.screens.start import frames_of, screen_of
 from qmf_shell.session.backend import ClassName, ObjectLimit
@@ -44,14 +42,14 @@ def run(context: Context, args: BoundArguments) -> Result:
     if len(words) > 1 and words[1].lower() == "by":
         del words[1]
     if len(words) != 2:
-        raise UsageError("top", "write a class, by, and a statistic", TOP.usage[0])
+        raise TOP.misuse("write a class, by, and a statistic")
     keys = classes_with(context, find_classes(context.classes(), words[0]), words[1:])
     names = class_names(keys)
     schemas = known_schemas(context, keys)
     field = find_field(schemas, words[1])
     if "rates" in args.options:
         field = attrs.evolve(field, counter=True)
-    most = count_option(TOP, args, "limit", SHOWN)
+    most = TOP.count(args, "limit", SHOWN)
     by_rate = field.counter and "total" not in args.options
     all_integers = "rates" in args.options
 
@@ -82,7 +80,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     if most and order is not None and not by_rate:
         frames: Frames = _Highest(context, names, ObjectLimit(most, order), shape).frame
     else:
-        once = count_option(TOP, args, "count", 0) == 1
+        once = TOP.count(args, "count", 0) == 1
         frames = frames_made_first(lambda: _Top(pages(asks=True), most, shape, once=once).frame)
     view = live_view(context, TOP, args, frames)
     if len(names) > 1:

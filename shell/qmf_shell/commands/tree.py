@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf._natural_order import natural_key
-from qmf.schema import Kind
 from qmf.views.cells import Cell, Record
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import find_object, matching_classes
 from qmf_shell.objects.object_records import naming_record
 from qmf_shell.objects.relations import children, parents
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.parsing.common_options import ALL
-from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.parsing.command import ALL, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -35,8 +32,8 @@ _COLUMNS = (
 
 def run(context: Context, args: BoundArguments) -> Table:
     """Show all objects, or those below an object or below the objects of a class."""
-    most = count_option(TREE, args, "number", SHOWN)
-    names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
+    most = TREE.count(args, "number", SHOWN)
+    names = class_names(context.object_classes())
     context.report(f"asking for {plural(len(names), 'class', 'classes')}")
     objects = context.objects(names)
     above = parents(objects)

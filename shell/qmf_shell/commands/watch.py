@@ -13,9 +13,17 @@ from qmf.views.objects import ObjectView
 from qmf_shell.commands.list import LIST
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.selecting import compile_selection, find_objects
-from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.parsing.common_options import ALL, EXACT, PLAIN
-from qmf_shell.parsing.option_numbers import count_option, seconds_option
+from qmf_shell.parsing.command import (
+    ALL,
+    EXACT,
+    PLAIN,
+    AnyCommand,
+    BoundArguments,
+    Command,
+    Option,
+    Parameter,
+    ParameterKind,
+)
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.result import LiveView, Result, ResultGroup, Table
 from qmf_shell.screens.start import screen_of
@@ -71,12 +79,8 @@ def _watch_class(
         return object_frames(_pages(context, args), keys, selection)
 
     def page() -> Page:
-        from qmf_shell.screens.selection import objects_spec
-
         pages = _pages(context, args)
-        if len(names) > 1:
-            return pages.classes(names)
-        return pages.objects(objects_spec(context, keys, selection, all_integers=pages.all_integers))
+        return pages.classes(names) if len(names) > 1 else pages.objects(pages.spec_of(keys, selection))
 
     def check() -> None:
         if len(names) == 1:
@@ -108,7 +112,7 @@ def frames_made_first(make: Callable[[], Frames]) -> Frames:
 
 def live_view(context: Context, command: AnyCommand, args: BoundArguments, frame: Callable[[], Result]) -> LiveView:
     """A view with the interval and count of the options `VIEW_OPTIONS`."""
-    count = count_option(command, args, "count", 0)
+    count = command.count(args, "count", 0)
     return LiveView(
         (lambda: _exactly(frame())) if "exact" in args.options else frame,
         _interval(context, command, args),
@@ -117,7 +121,7 @@ def live_view(context: Context, command: AnyCommand, args: BoundArguments, frame
 
 
 def _interval(context: Context, command: AnyCommand, args: BoundArguments) -> float:
-    return seconds_option(command, args, "interval", context.settings.interval)
+    return command.seconds(args, "interval", context.settings.interval)
 
 
 def _exactly(result: Result) -> Result:

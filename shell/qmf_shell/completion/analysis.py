@@ -42,10 +42,12 @@ from qmf_shell.completion.selection_analysis import (
     Expected,
     after_comma,
     analyse_condition,
+    analyse_period,
     analyse_selection,
+    analyse_time,
     expectation_after,
+    split_times,
 )
-from qmf_shell.completion.time_analysis import analyse_period, analyse_time, split_times
 from qmf_shell.parsing.binding import looks_like_option
 from qmf_shell.parsing.command import AnyCommand, Option, Parameter, ParameterKind
 from qmf_shell.parsing.method_arguments import argument_name

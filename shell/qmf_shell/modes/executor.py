@@ -18,8 +18,7 @@ from qmf_shell.commands.help import explain
 from qmf_shell.modes.output_target import FileOutput, ProgramOutput
 from qmf_shell.modes.screen import Screen
 from qmf_shell.parsing.binding import bind
-from qmf_shell.parsing.command import AnyCommand
-from qmf_shell.parsing.common_options import ALL
+from qmf_shell.parsing.command import ALL, AnyCommand
 from qmf_shell.parsing.statements import Statement, split_statements
 from qmf_shell.results.result import QuitRequest, Result, ScriptRequest
 from qmf_shell.session.context import Context

@@ -28,9 +28,9 @@ from qmf.connecting import xdg_path
 from qmf.views.text import clean, plural
 from qmf_shell.exit_codes import OK
 from qmf_shell.modes.executor import LineOutcome, execute
+from qmf_shell.modes.output_target import terminal_echo
 from qmf_shell.modes.screen import Screen
-from qmf_shell.render.output_style import OutputStyle
-from qmf_shell.render.terminal_echo import terminal_echo
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameRefresher
 

@@ -19,9 +19,8 @@ from qmf.errors import QmfError
 from qmf.views.formatting import Formatter
 from qmf.views.text import clean, one_line
 from qmf_shell.render.layout import wrap
-from qmf_shell.render.output_style import MACHINE_READABLE, OutputStyle
 from qmf_shell.render.progress_line import ProgressLine
-from qmf_shell.render.styles import Styler
+from qmf_shell.render.styles import MACHINE_READABLE, OutputStyle, Styler
 from qmf_shell.render.text_lines import TextOptions, text_lines
 from qmf_shell.render.transcript import Transcript
 from qmf_shell.results.result import (
@@ -220,7 +219,7 @@ class Screen:
 
             return json_lines(result)
         if self.style is OutputStyle.YAML:
-            from qmf_shell.render.yaml_lines import yaml_lines
+            from qmf_shell.render.json_lines import yaml_lines
 
             return yaml_lines(result)
         if self.style is OutputStyle.CSV:
@@ -247,7 +246,7 @@ class Screen:
             count = _LINES_AT_ONCE
 
     def _page(self, lines: Iterator[str]) -> bool:
-        from qmf_shell.render.pager import page, pager_command
+        from qmf_shell.modes.output_target import page, pager_command
 
         command = pager_command(os.environ)
         self._out.flush()

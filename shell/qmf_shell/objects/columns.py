@@ -1,4 +1,6 @@
-"""Fields of objects as columns of a table: their headings, and the cell of each object."""
+"""Fields of objects as columns of a table: their headings, the cell of each object, and which ones are shown if a line
+names none: those that the user chose, else those that matter.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import attrs
 
 from qmf.schema import ClassSchema, Property, Statistic, Style
 from qmf.views.cells import Cell, CellForm
+from qmf.views.columns import important_statistics
 from qmf.views.conditions import value_names
 from qmf.views.fields import COMMON_FIELDS, ObjectField, fields_of
 from qmf.views.objects import ObjectView, field_value
@@ -16,6 +19,7 @@ from qmf.views.value_cells import property_cell, statistic_cell, value_cell
 from qmf_shell.objects.fields import find_field
 from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.results.result import Role, TableColumn
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 
 #: What the user writes for all elements of a class.
@@ -95,3 +99,26 @@ def column_names(selection: ParsedSelection) -> list[str]:
     condition = value_names(selection.where) if selection.where else ()
     mentioned = [*condition, *(item.name for item in selection.sort_keys)]
     return [name for name in dict.fromkeys(mentioned) if name.lower() not in COMMON_FIELDS]
+
+
+def remembered_columns(context: Context, name: ClassName, schemas: Sequence[ClassSchema]) -> list[str]:
+    """The columns that the user chose for a class, except those that its schema no longer has; empty: none."""
+    known = {"index", "agent", "broker", "created", "updated", "all", "*"}
+    for field in fields_of(*schemas).values():
+        known |= {field.name.lower(), field.element.lower()}
+    return [item for item in context.columns.names(name) if item.lower() in known]
+
+
+def compound_statistics(schemas: Sequence[ClassSchema]) -> list[str]:
+    """The statistics of a class with several values, such as a high and a low one, in the order of the schema."""
+    found = (item for schema in schemas for item in schema.statistics if item.type.style in (Style.HILO, Style.MMA))
+    return list(dict.fromkeys(item.name for item in found))
+
+
+def default_columns(
+    context: Context, name: ClassName, schemas: Sequence[ClassSchema], objects: Sequence[ObjectView]
+) -> list[str]:
+    """The values of a class to show by default: the user's choice, else the statistics that matter."""
+    return remembered_columns(context, name, schemas) or important_statistics(
+        schemas, (item.values for item in objects)
+    )

@@ -13,8 +13,8 @@ from qmf.views.text import plural
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
-from qmf_shell.session.lost import LostIdentity
 from qmf_shell.session.object_names import class_name
+from qmf_shell.session.recent import LostIdentity
 
 #: Lost objects that a list of existing ones shows at most; `list --lost` shows all.
 LOST_SHOWN = 20

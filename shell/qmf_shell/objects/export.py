@@ -114,7 +114,7 @@ def _write_json_lines(file: IO[bytes], records: Sequence[Record]) -> None:
 
 
 def _write_yaml(file: IO[bytes], records: Sequence[Record]) -> None:
-    from qmf_shell.render.yaml_lines import yaml_document
+    from qmf_shell.render.json_lines import yaml_document
 
     for record in records:
         file.writelines(f"{line}\n".encode() for line in yaml_document(record_value(record)))

@@ -15,7 +15,7 @@ from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.views.objects import ObjectIdentity, ObjectView
 from qmf.views.text import clean, listing, plural
-from qmf_shell.objects.word_checks import WrongWordError
+from qmf_shell.objects.fields import WrongWordError
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class, names_of
@@ -152,7 +152,7 @@ def gone_error(context: Context, entry: NumberedObject) -> GoneError:
 def _search(
     context: Context, text: str, within: Sequence[ClassName], prefer: Callable[[ClassSchema], bool] | None
 ) -> ObjectView:
-    keys = [key for key in context.classes() if key.kind is Kind.DATA]
+    keys = context.object_classes()
     of_class = _prefer(_objects_of_named_class(context, keys, text, within), prefer)
     if len(of_class) == 1:
         return of_class[0]

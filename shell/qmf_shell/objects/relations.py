@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
@@ -30,6 +30,33 @@ def references(item: ObjectView) -> Iterator[ObjectReference]:
     for name, value in item.values.items():
         if isinstance(value, ObjectKey) and value.object_name:
             yield ObjectReference(item, name, value)
+
+
+@attrs.frozen
+class Relation:
+    """A reference in one direction.
+
+    Attributes:
+        direction: ``to``: a property of the object refers to another; ``from``: the other way round.
+        key: the other object.
+        name: of the property.
+        other: the other object, if it was found.
+    """
+
+    direction: str
+    key: ObjectKey
+    name: str
+    other: ObjectView | None
+
+
+def relations_of(key: ObjectKey, objects: Iterable[ObjectView], target: ObjectView | None = None) -> list[Relation]:
+    """The references of an object, then those to it, among all objects; `target` is the object, if it is known."""
+    by_key = {item.identity.key: item for item in objects}
+    target = target or by_key.get(key)
+    found = () if target is None else references(target)
+    to = [Relation("to", item.target, item.name, by_key.get(item.target)) for item in found]
+    back = (item for one in by_key.values() for item in references(one) if item.target == key)
+    return to + [Relation("from", item.owner.identity.key, item.name, item.owner) for item in back]
 
 
 def parent_property(schema: ClassSchema) -> Property | None:
@@ -86,8 +113,3 @@ def children(found: Mapping[ObjectKey, ObjectKey]) -> dict[ObjectKey, list[Objec
     for key, parent in found.items():
         result.setdefault(parent, []).append(key)
     return result
-
-
-def referring(objects: Sequence[ObjectView], target: ObjectKey) -> list[ObjectReference]:
-    """All references to an object."""
-    return [item for one in objects for item in references(one) if item.target == target]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from qmf.schema import Argument
-from qmf.views.cells import Cell, NamedValues
+from qmf.views.cells import Cell, Instant, NamedValues
 from qmf.views.events import EventView, LostEvents
 from qmf.views.objects import ObjectView
 from qmf.views.value_cells import free_cell, property_cell, statistic_cell, value_cell
@@ -39,6 +39,22 @@ def element_cells(context: Context, target: ObjectView, *, complete: bool = Fals
         if name not in used:
             cells[OTHER, name] = free_cell(value, reference)
     return cells
+
+
+ElementRow = tuple[str, str, list[Cell]]
+"""What an element is, its name, and its cell of each object."""
+
+
+def element_rows(context: Context, targets: Sequence[ObjectView]) -> list[ElementRow]:
+    """The elements of objects side by side, as `element_cells` has them; then their times and agents."""
+    cells = [element_cells(context, item) for item in targets]
+    elements = dict.fromkeys(element for one in cells for element in one)
+    return [
+        *((kind, name, [one.get((kind, name)) for one in cells]) for kind, name in elements),
+        ("time", "created", [Instant(item.created) for item in targets]),
+        ("time", "updated", [Instant(item.updated) for item in targets]),
+        ("", "agent", [item.identity.key.agent_name for item in targets]),
+    ]
 
 
 def argument_cells(context: Context, arguments: Sequence[Argument], values: Mapping[str, object]) -> dict[str, Cell]:

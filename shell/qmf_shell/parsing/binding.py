@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from qmf.views.conditions.words import Word
 from qmf.views.text import listing
-from qmf_shell.parsing.command import AnyCommand, BoundArguments, UsageError
+from qmf_shell.parsing.command import AnyCommand, BoundArguments
 
 _NUMBER = re.compile(r"-\.?\d.*")
 
@@ -69,13 +69,13 @@ def _bind_option(
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; it takes {listing(known)}"
         hint += f"; in a condition, write not {name.lstrip('-')}" if condition else ""
-        raise _usage_error(command, f"no option {name}{hint}")
+        raise command.misuse(f"no option {name}{hint}", None)
     if option.value is None:
         if equals:
-            raise _usage_error(command, f"option {name} takes no value")
+            raise command.misuse(f"option {name} takes no value", None)
     elif not equals:
         if not rest:
-            raise _usage_error(command, f"option {name} needs {option.value}")
+            raise command.misuse(f"option {name} needs {option.value}", None)
         value = rest.pop(0).text
     options[option.key] = value
 
@@ -84,13 +84,9 @@ def _check_count(command: AnyCommand, words: Sequence[Word]) -> None:
     required = [item for item in command.parameters if item.required]
     if len(words) < len(required):
         missing = [item.name for item in required[len(words) :]]
-        raise _usage_error(command, f"{listing(missing, 'and')} {'is' if len(missing) == 1 else 'are'} missing")
+        raise command.misuse(f"{listing(missing, 'and')} {'is' if len(missing) == 1 else 'are'} missing", None)
     if any(item.repeated for item in command.parameters):
         return
     if len(words) > len(command.parameters):
         extra = words[len(command.parameters)].text
-        raise _usage_error(command, f"{extra!r} is one argument too many")
-
-
-def _usage_error(command: AnyCommand, reason: str) -> UsageError:
-    return UsageError(command.name, reason, listing(command.usage))
+        raise command.misuse(f"{extra!r} is one argument too many", None)

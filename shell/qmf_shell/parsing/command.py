@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -10,6 +12,7 @@ import attrs
 
 from qmf.errors import CallerError
 from qmf.views.conditions.words import Word
+from qmf.views.text import listing
 from qmf_shell.results.result import Result
 
 #: What a handler gets besides its arguments: the session's context. That refers to all commands, so a command is
@@ -158,6 +161,46 @@ class Command(Generic[ContextT]):
         """The option written `name`, or None."""
         return next((item for item in self.options if name in item.names), None)
 
+    def misuse(self, reason: str, form: int | None = 0) -> UsageError:
+        """The error for a wrong call; `form` is the number of the usage that it shows, None for all."""
+        return UsageError(self.name, reason, listing(self.usage) if form is None else self.usage[form])
+
+    def count(self, args: BoundArguments, key: str, default: int) -> int:
+        """The whole number of an option, or the default.
+
+        Raises:
+            UsageError: its value is not a whole number from 0 to 999999999.
+        """
+        text = args.options.get(key, str(default))
+        if not re.fullmatch("[0-9]{1,9}", text):
+            raise self._no_number(key, f"a number, not {text!r}")
+        return int(text)
+
+    def seconds(self, args: BoundArguments, key: str, default: float) -> float:
+        """The seconds of an option, or the default.
+
+        Raises:
+            UsageError: its value is not a number from 0.1 to 86400.
+        """
+        text = args.options.get(key, str(default))
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if key in args.options and not 0.1 <= value <= 86400:
+            raise self._no_number(key, f"seconds from 0.1 to 86400, not {text!r}")
+        return value
+
+    def _no_number(self, key: str, needs: str) -> UsageError:
+        option = self.option(f"--{key}")
+        return self.misuse(f"option {option.names[0] if option is not None else key} needs {needs}")
+
 
 #: A command where it does not matter what its handler gets.
 AnyCommand = Command[Any]
+
+# Options that several commands have.
+ALL = Option(("--all",), "include what agents and consoles create on the broker for themselves")
+EXACT = Option(("-e", "--exact"), "numbers with every digit, not such as 12.5 MB")
+#: For what fills the terminal.
+PLAIN = Option(("-p", "--plain"), "lines instead of a screen")

@@ -1,4 +1,5 @@
-"""Points in time as users write them: ``14:05``, ``yesterday 14:00``, ``2026-11-22 14:00``, ``-10m``, ``now``.
+"""Points in time as users write them: ``14:05``, ``yesterday 14:00``, ``2026-11-22 14:00``, ``-10m``, ``now``;
+and the period of a command about the past, ``from TIME`` and ``to TIME`` among its arguments.
 
 Times without a zone are in that of the machine. A time of day alone means the last one that has passed; as the end of a
 period, the first one after its beginning.
@@ -7,12 +8,14 @@ period, the first one after its beginning.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
 
 import attrs
 
 from qmf.errors import CallerError
+from qmf.views.conditions.words import Word
 from qmf.views.times import instant_ns, parse_duration
 
 _DAYS = {"today": 0, "yesterday": 1}
@@ -110,24 +113,6 @@ def takes_time(words: Sequence[str]) -> int:
         return 0
 
 
-def parse_period(first: Sequence[str], last: Sequence[str], clock: TimeReference) -> tuple[int, int]:
-    """The beginning and the end of a period.
-
-    Args:
-        first, last: words of the times; without any, an hour before the end, and now.
-        clock: what the times are relative to.
-
-    Raises:
-        TimeError: they are not times, or the end is before the beginning.
-    """
-    begin = _whole(first, clock, None) if first else None
-    end = _whole(last, clock, begin) if last else clock.now
-    begin = end - 3600 * 10**9 if begin is None else begin
-    if end < begin:
-        raise PeriodError(" ".join(first) or "an hour before", " ".join(last) or "now")
-    return begin, end
-
-
 class PeriodError(CallerError):
     """A period ends before it begins."""
 
@@ -138,13 +123,6 @@ class PeriodError(CallerError):
 
     def __str__(self) -> str:
         return f"{self.last!r} is before {self.first!r}: write the earlier time first"
-
-
-def _whole(words: Sequence[str], clock: TimeReference, after: int | None) -> int:
-    time, used = parse_time(words, clock, after=after)
-    if used < len(words):
-        raise TimeError(" ".join(words))
-    return time
 
 
 def _on(date: datetime, words: Sequence[str], clock: TimeReference) -> tuple[int, int]:
@@ -189,3 +167,53 @@ def _ns(moment: datetime, clock: TimeReference) -> int:
         return instant_ns(moment, clock.zone)
     except (OverflowError, ValueError, OSError):
         raise TimeError(str(moment)) from None
+
+
+@attrs.frozen
+class Period:
+    """A period of time.
+
+    Attributes:
+        first, last: times in nanoseconds since 1970, both included.
+    """
+
+    first: int
+    last: int
+
+
+def split_period(words: Sequence[Word], clock: TimeReference | None = None) -> tuple[list[Word], Period | None]:
+    """The words without ``from TIME`` and ``to TIME``, and the period; None where there is neither.
+
+    The period ends now, and begins an hour before its end, unless the words say otherwise. `clock` is what the times
+    are relative to; None for now.
+
+    Raises:
+        TimeError: no time follows.
+        PeriodError: it ends before it begins.
+    """
+    rest: list[Word] = []
+    found: dict[str, list[str]] = {}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        name = word.text.lower()
+        at += 1
+        if name not in dict(PERIOD_WORDS) or word.plain != len(word.text) or name in found:
+            rest.append(word)
+            continue
+        after = [item.text for item in words[at:]]
+        used = takes_time(after)
+        if not used:
+            raise TimeError(after[0] if after else "")
+        found[name] = after[:used]
+        at += used
+    if not found:
+        return rest, None
+    clock = clock or TimeReference(time.time_ns())
+    begin = parse_time(found["from"], clock)[0] if "from" in found else None
+    end = parse_time(found["to"], clock, after=begin)[0] if "to" in found else clock.now
+    begin = end - 3600 * 10**9 if begin is None else begin
+    if end < begin:
+        first, last = found.get("from", ["an hour before"]), found.get("to", ["now"])
+        raise PeriodError(" ".join(first), " ".join(last))
+    return rest, Period(begin, end)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping
 
 import attrs
 
@@ -42,19 +41,16 @@ class EventLineFormatter:
         return _json_line(item) if self.json else self._text_line(item)
 
     def _text_line(self, event: EventView) -> str:
-        if isinstance(event, LostEvents):
-            parts = [event.name, f"broker={event.broker}", str(event)]
-            return " ".join([self._date(event.timestamp), self._severity(event.severity), *map(clean, parts)])
         arguments = event.schema.arguments if event.schema else ()
         times = {argument.name for argument in arguments if argument.type.name == "absTime"}
-        parts = [event.name, f"broker={event.broker}", *self._arguments(event.values, times)]
+        parts = [event.name, f"broker={event.broker}"]
+        if isinstance(event, LostEvents):
+            parts.append(str(event))
+        else:
+            for name, value in event.values.items():
+                text = self._date(value) if name in times and isinstance(value, int) else _value_text(value)
+                parts.append(f"{name}={_quote(text)}")
         return " ".join([self._date(event.timestamp), self._severity(event.severity), *map(clean, parts)])
-
-    def _arguments(self, values: Mapping[str, object], times: Collection[str]) -> list[str]:
-        return [
-            f"{name}={_quote(self._date(value) if name in times and isinstance(value, int) else _value_text(value))}"
-            for name, value in values.items()
-        ]
 
     def _date(self, nanoseconds: int) -> str:
         seconds = nanoseconds // 1_000_000_000

@@ -1,4 +1,4 @@
-"""Results as JSON, one value per line.
+"""Results as JSON, one value per line, and the same values as YAML.
 
 Each object or row of a table is one value, whose keys are names of values, else headings in lower case; details are one
 value. Hilo and mma statistics are objects, a reference is the name of the object that it refers to. Times are ISO 8601
@@ -129,3 +129,22 @@ def cell_value(cell: Cell) -> object:
             return {name: cell_value(value) for name, value in values.items()}
         case _:
             return plain_tree(cell)
+
+
+def yaml_lines(result: Result) -> Iterator[str]:
+    """The lines of a result as YAML, one document per value; ASCII only."""
+    for value in result_values(result):
+        yield from yaml_document(value)
+
+
+def yaml_document(value: object) -> Iterator[str]:
+    """The lines of one value as YAML."""
+    # Imported here: most results are not YAML.
+    import yaml
+
+    # Values that YAML has no plain form for, such as UUIDs, become the texts that they are in JSON.
+    plain = json.loads(json.dumps(value, default=str, allow_nan=False))
+    yield "---"
+    # Written in C where the library was built so: ten times as fast.
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    yield from yaml.dump(plain, Dumper=dumper, sort_keys=False, width=1000).splitlines()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -262,3 +262,8 @@ Result = (
     | ClearRequest
     | QuitRequest
 )
+
+
+def in_one(results: Sequence[Result]) -> Result:
+    """Results as one: itself if there is one, else a group."""
+    return results[0] if len(results) == 1 else ResultGroup(tuple(results))

@@ -15,8 +15,7 @@ from qmf.errors import QmfError
 from qmf.views.cells import Instant
 from qmf.views.formatting import Formatter
 from qmf.views.text import clean, one_line
-from qmf_shell.screens.choices import ColumnsPage, HelpPage, SortPage
-from qmf_shell.screens.fixed import TextPage
+from qmf_shell.screens.fixed import ColumnsPage, HelpPage, SortPage, TextPage
 from qmf_shell.screens.rows import ScreenColumn
 from qmf_shell.screens.state import BACK, FilterError, Page
 from qmf_shell.screens.thresholds import limits_of_text

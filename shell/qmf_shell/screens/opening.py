@@ -9,7 +9,10 @@ import attrs
 
 from qmf.schema import ClassKey, ClassSchema
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
+from qmf_shell.objects.columns import column_names
 from qmf_shell.objects.heartbeat_states import HeartbeatState
+from qmf_shell.objects.selecting import compile_selection
+from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.screens.pages.classes import ClassesPage
 from qmf_shell.screens.pages.events import EventsPage, EventTest, event_test
 from qmf_shell.screens.pages.heartbeats import AgentBeatsPage, HeartbeatsPage
@@ -46,6 +49,25 @@ class PageFactory:
     def whole_class(self, keys: Sequence[ClassKey]) -> Page:
         """All objects of the versions of a class."""
         return self.objects(ObjectsSpec(name=class_names(keys)[0], keys=keys, all_integers=self.all_integers))
+
+    def spec_of(self, keys: Sequence[ClassKey], selection: ParsedSelection) -> ObjectsSpec:
+        """The objects of the versions of a class that a selection without ids means.
+
+        Raises:
+            QmfError: a name or value in the selection is wrong.
+        """
+        compiled = compile_selection(self.context, keys, selection)
+        return ObjectsSpec(
+            name=class_names(keys)[0],
+            keys=keys,
+            predicate=compiled.filter.predicate,
+            test=compiled.filter.test,
+            columns=column_names(selection),
+            more=not selection.columns,
+            sort_keys=compiled.sort_keys,
+            all_integers=self.all_integers,
+            limit=selection.limit,
+        )
 
     def objects(self, spec: ObjectsSpec) -> ObjectsPage:
         """The objects of a class."""

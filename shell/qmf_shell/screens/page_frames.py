@@ -19,14 +19,13 @@ from qmf_shell.objects.columns import ValueColumn, value_columns
 from qmf_shell.objects.object_records import object_record, record_of, value_name
 from qmf_shell.objects.selecting import for_each_class
 from qmf_shell.parsing.selection import ParsedSelection
-from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.result import Result, Role, Table, TableColumn, in_one
 from qmf_shell.screens.opening import PageFactory
 from qmf_shell.screens.pages.object_columns import NAME, RATE
 from qmf_shell.screens.pages.object_row import ObjectRow
 from qmf_shell.screens.pages.objects import ObjectsPage
 from qmf_shell.screens.pages.values import ValueRow, ValuesPage
 from qmf_shell.screens.rows import Row, ScreenColumn, table_column
-from qmf_shell.screens.selection import objects_spec
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
@@ -50,12 +49,12 @@ def object_frames(pages: PageFactory, keys: Sequence[ClassKey], selection: Parse
     form = CellForm.WIDE if selection.wide else CellForm.BRIEF
 
     def frames(_: ClassName, versions: Sequence[ClassKey]) -> ObjectFrames:
-        spec = objects_spec(context, versions, selection, all_integers=all_integers)
+        spec = pages.spec_of(versions, selection)
         spec = attrs.evolve(spec, asks=True, form=form, more=spec.more and not spec.columns)
         return ObjectFrames(context, pages.objects(spec), selection.columns, all_integers)
 
     made = [one for _, one in for_each_class(keys, frames)]
-    return lambda: _one_result([one.frame() for one in made])
+    return lambda: in_one([one.frame() for one in made])
 
 
 def value_frames(pages: PageFactory, targets: Sequence[ObjectView]) -> Callable[[], Result]:
@@ -69,11 +68,7 @@ def value_frames(pages: PageFactory, targets: Sequence[ObjectView]) -> Callable[
     for item in targets:
         groups.setdefault(class_name(item.identity), []).append(item)
     made = [ValueFrames(pages.context, pages.only_values(group), pages.all_integers) for group in groups.values()]
-    return lambda: _one_result([one.frame() for one in made])
-
-
-def _one_result(tables: Sequence[Table]) -> Result:
-    return tables[0] if len(tables) == 1 else ResultGroup(tuple(tables))
+    return lambda: in_one([one.frame() for one in made])
 
 
 @attrs.define

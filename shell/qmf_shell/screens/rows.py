@@ -10,6 +10,7 @@ import attrs
 
 from qmf.views.cells import Cell, CellForm
 from qmf.views.fields import SortKey
+from qmf.views.units import rate_text
 from qmf_shell.results.result import Role, TableColumn
 
 
@@ -118,3 +119,11 @@ def table_column(item: ScreenColumn) -> TableColumn:
     """A column as that of a table which is printed."""
     role = Role.NUMBER if item.right and item.role is Role.TEXT else item.role
     return TableColumn(item.title, role, wraps=not item.right, key=item.key, form=item.form, unit=item.unit)
+
+
+def rate_cell(rate: float | None, unit: str | None) -> Cell:
+    """The growth of a counter per second, below a heading that says so: ``3.2 k``, ``54.2 kB``; None if unknown."""
+    if rate is None:
+        return None
+    text = rate_text(rate, unit)
+    return text.removeprefix("+").removesuffix("/s")

@@ -22,7 +22,7 @@ def screen_of(
 
     Args:
         context: the session.
-        args: may have the options of `parsing.common_options.PLAIN` and `EXACT`.
+        args: may have the options of `parsing.command.PLAIN` and `EXACT`.
         lines: what is shown without a screen.
         page: makes its first page.
         check: raises an error for a mistake of the user, before the terminal changes.

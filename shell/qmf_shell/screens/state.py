@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.errors import CallerError
-from qmf_shell.results.result import Result
-from qmf_shell.screens.final_table import table_of
+from qmf.views.cells import CellForm
+from qmf_shell.results.result import Result, Role, Table, TableColumn
 from qmf_shell.screens.model import RowTest, TableModel
-from qmf_shell.screens.rows import Row
+from qmf_shell.screens.rows import Row, ScreenColumn, table_column
 
 if TYPE_CHECKING:
     from qmf_shell.session.context import Context
-
 
 #: What `Page.open` returns to go back to the page below.
 BACK = object()
@@ -142,9 +141,26 @@ class Page:
         self.model.remove([row.key for row in self.model.rows if row.mark.gone])
 
     def result(self, rows: Sequence[Row]) -> Result:
-        """Rows as a result, to be printed after the screen is left."""
-        title = f"{self.title}, {self.summary}" if self.summary else self.title
-        return table_of(title, self.empty, self.model, rows)
+        """Rows as a table with the columns that are shown, to be printed after the screen is left."""
+        columns = [
+            item
+            for item in self.model.shown_columns
+            if not item.key.startswith("\0") or any(item.cell(row) is not None for row in rows)
+        ]
+        left = len(self.model.arranged_rows()) - len(rows)
+        return Table(
+            tuple(_heading(item, spare=item.spare or (item.right and not item.fixed)) for item in columns),
+            tuple(tuple(item.cell(row) for item in columns) for row in rows),
+            title=f"{self.title}, {self.summary}" if self.summary else self.title,
+            empty=self.empty,
+            note=f"{left:,} more" if left > 0 else None,
+        )
 
     def close(self) -> None:
         """End what the page keeps up to date. Does not wait."""
+
+
+def _heading(item: ScreenColumn, *, spare: bool) -> TableColumn:
+    """The column of a table; as on the screen, times of today are without the date, and texts are shortened."""
+    column = attrs.evolve(table_column(item), spare=spare, shortens=not item.right)
+    return attrs.evolve(column, form=CellForm.BRIEF) if item.role is Role.TIME else column

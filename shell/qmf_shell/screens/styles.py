@@ -24,13 +24,10 @@ COLOURS = Style.from_dict(
         "error": "ansired",
         "notice": "ansicyan",
         "cursor": "fg:ansidefault bg:ansidefault reverse",
-        "foot": "",
         "key": "bold ansicyan",
         "bad": "bold ansiwhite bg:ansired",
         "message": "bold ansiyellow",
         "input": "bold",
-        "dialog": "",
-        "dialog.title": "bold ansicyan",
     }
 )
 PLAIN = Style.from_dict(
@@ -46,6 +43,5 @@ PLAIN = Style.from_dict(
         "critical": "bold",
         "key": "bold",
         "bad": "reverse bold",
-        "dialog.title": "bold",
     }
 )

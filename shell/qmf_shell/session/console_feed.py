@@ -123,7 +123,6 @@ class ConsoleFeed(ObjectFeed):
 
     @property
     def complete(self) -> bool:
-        """See `ObjectFeed.complete`."""
         return all(shared.complete for shared, _ in self._leases)
 
     @property

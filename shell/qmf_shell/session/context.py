@@ -11,25 +11,18 @@ import attrs
 from qmf.connecting import BrokerTarget, ConnectionContext
 from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.errors import DisconnectedError
-from qmf.schema import ClassKey
+from qmf.schema import ClassKey, Kind
 from qmf.views.conditions import ObjectFilter
 from qmf.views.events import EventView
-from qmf.views.objects import ObjectKey, ObjectView
+from qmf.views.objects import ObjectView
 from qmf_shell.parsing.registry import Registry
 from qmf_shell.session.backend import AgentRecord, Backend, ClassName, ObjectLimit, QueryResult
 from qmf_shell.session.column_memory import ColumnMemory
 from qmf_shell.session.lake_source import LakeSource
-from qmf_shell.session.lost import LostIdentities
 from qmf_shell.session.object_names import class_name
-from qmf_shell.session.own_objects import (
-    CONNECTION,
-    SESSION,
-    is_own_object,
-    may_be_own,
-    own_connections,
-)
+from qmf_shell.session.own_objects import CONNECTION, may_be_own, split_own
 from qmf_shell.session.prompts import Prompter
-from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
+from qmf_shell.session.recent import DeletionCounts, LostIdentities, RecentEvents, RecentHeartbeats
 from qmf_shell.session.short_ids import ShortIds
 from qmf_shell.settings import ShellSettings
 
@@ -143,6 +136,10 @@ class Context:
         """Every version of every class, see `Backend.classes`. Agents that did not answer become warnings."""
         return self._complete(self.backend.classes())
 
+    def object_classes(self) -> list[ClassKey]:
+        """Every version of every class of objects, in order; warnings as of `classes`."""
+        return sorted(key for key in self.classes() if key.kind is Kind.DATA)
+
     def objects(
         self, names: Sequence[ClassName], where: Sequence[object] = (), *, everything: bool = False
     ) -> Sequence[ObjectView]:
@@ -212,23 +209,16 @@ class Context:
             self.hidden[name] = 0
         if self.everything or not any(map(may_be_own, names)):
             return found
-        sessions = SESSION in names and bool(found)
-        of_sessions = self._own_connections(found if CONNECTION in names and whole else None) if sessions else ()
-        shown: list[ObjectView] = []
-        for item in found:
-            if is_own_object(item, of_sessions):
-                self.hidden[class_name(item.identity)] += 1
-            else:
-                shown.append(item)
+        all_there = whole and CONNECTION in names
+        shown, own = split_own(
+            found, lambda: found if all_there else self._complete(self.backend.objects([CONNECTION], ()))
+        )
+        self.hidden.update(class_name(item.identity) for item in own)
         return shown
 
     def left_out_rows(self, names: Iterable[ClassName]) -> int:
         """How many objects of some classes were left out of the last answer."""
         return sum(self.hidden[name] for name in names)
-
-    def _own_connections(self, found: Sequence[ObjectView] | None) -> set[ObjectKey]:
-        """The connections of agents and consoles; `found`: some objects, all connections among them."""
-        return own_connections(self._complete(self.backend.objects([CONNECTION], ())) if found is None else found)
 
     def shows_event(self, event: EventView) -> bool:
         """True for an event that is not about what agents and consoles create for themselves, or if all are shown."""

@@ -7,26 +7,65 @@ from __future__ import annotations
 
 import collections
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
-from qmf.console.aio import RemoteObject, TextSearch
+from qmf.console.aio import ChangeKind, RemoteObject, TextSearch
 from qmf.console.aio.objects.object_query import compile_filter
 from qmf.errors import CallerError
 from qmf.pipeline.history.reader import LakeReader
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
-from qmf.views.objects import ObjectIdentity, ObjectView, object_view
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView, object_view
 from qmf_shell.session.backend import (
     AgentRecord,
     Backend,
     CallOutcome,
     ClassName,
     ConnectionStatus,
+    GoneObject,
+    ObjectChanges,
     ObjectFeed,
     ObjectLimit,
     QueryResult,
 )
-from qmf_shell.session.history_feed import HistoryFeed
 from qmf_shell.session.recent import DeletionCounts
+
+
+class HistoryFeed(ObjectFeed):
+    """The changes from one reading of the objects to the next; see `ObjectFeed`."""
+
+    def __init__(self, read: Callable[[], Sequence[ObjectView]], interval: float) -> None:
+        """Make a feed, which has read nothing yet.
+
+        Args:
+            read: reads the objects as they are now.
+            interval: seconds between readings.
+        """
+        self._read = read
+        self._interval = interval
+        self._due = 0.0
+        self._known: dict[ObjectKey, ObjectView] = {}
+
+    @property
+    def complete(self) -> bool:
+        return True
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        return {}
+
+    def take(self) -> ObjectChanges:
+        if time.monotonic() < self._due:
+            return ObjectChanges()
+        self._due = time.monotonic() + self._interval
+        now = {item.identity.key: item for item in self._read()}
+        before, self._known = self._known, now
+        changed = [item for key, item in now.items() if key not in before or dict(before[key].values) != item.values]
+        gone = [GoneObject(key, ChangeKind.LEFT, time.time_ns()) for key in before if key not in now]
+        return ObjectChanges(changed, gone)
+
+    def close(self) -> None:
+        self._known.clear()
 
 
 class PastError(CallerError):

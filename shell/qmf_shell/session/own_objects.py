@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping
 
 from qmf.views import internal
 from qmf.views.internal import BROKER_PACKAGE
@@ -18,30 +19,32 @@ _REMEMBERED = 10_000
 Values = Mapping[str, object]
 
 
-def is_own_object(item: ObjectView, own_connections: Collection[ObjectKey] = ()) -> bool:
-    """True for an object about what an agent or a console created.
-
-    Args:
-        item: the object.
-        own_connections: the connections of agents and consoles, for sessions.
-    """
+def is_own_object(item: ObjectView, is_own_connection: Callable[[object], bool] = lambda _: False) -> bool:
+    """True for an object about what an agent or a console created; of a session its connection tells."""
     # Asked of each object of a list: its identity and its converted values cost more than the answer.
     name = item.schema.package, item.schema.name.lower()  # agents send it in lower case, the schema may not have it
-    return _is_own(name, item.values if name == SESSION else item.received_values, own_connections)
+    return internal.is_own_object(*name, item.values if name == SESSION else item.received_values, is_own_connection)
 
 
-def _is_own(name: ClassName, values: Values, own_connections: Collection[ObjectKey]) -> bool:
-    return internal.is_own_object(*name, values, own_connections.__contains__)
+def split_own(
+    objects: Iterable[ObjectView], connections: Callable[[], Iterable[ObjectView]]
+) -> tuple[list[ObjectView], list[ObjectView]]:
+    """The objects that are no own ones, and those that are; `connections` returns all, if there are sessions."""
+
+    @functools.cache
+    def own_connections() -> set[object]:
+        return {item.identity.key for item in connections() if is_own_object(item)}
+
+    others: list[ObjectView] = []
+    own: list[ObjectView] = []
+    for item in objects:
+        (own if is_own_object(item, lambda key: key in own_connections()) else others).append(item)
+    return others, own
 
 
 def may_be_own(name: ClassName) -> bool:
     """True for a class whose objects may be about what an agent or a console created."""
     return internal.may_be_own(*name)
-
-
-def own_connections(connections: Sequence[ObjectView]) -> set[ObjectKey]:
-    """The keys of those connections that are own ones."""
-    return {item.identity.key for item in connections if is_own_object(item)}
 
 
 def own_note(count: int) -> list[str]:
@@ -60,7 +63,7 @@ class OwnObjectTracker:
         """True if an object that was published is an own one."""
         if not may_be_own(name):
             return False
-        own = _is_own(name, values, self._connections)
+        own = internal.is_own_object(*name, values, self._connections.__contains__)
         if own and name == CONNECTION:
             self._connections[key] = None
             if len(self._connections) > _REMEMBERED:

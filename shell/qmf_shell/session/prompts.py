@@ -48,7 +48,6 @@ class TerminalPrompter:
         self._exclusive = exclusive
 
     def value(self, question: str, check: Callable[[str], object], default: str | None) -> str:
-        """See `Prompter.value`."""
         # Imported here, so that a session that never asks does not load it.
         from prompt_toolkit import prompt
         from prompt_toolkit.validation import ValidationError, Validator
@@ -68,7 +67,6 @@ class TerminalPrompter:
             raise PromptCancelledError("cancelled: nothing was called") from None
 
     def secret(self, question: str) -> str | None:
-        """See `Prompter.secret`."""
         from prompt_toolkit import prompt
 
         try:
@@ -78,7 +76,6 @@ class TerminalPrompter:
             return None
 
     def confirm(self, question: str) -> bool:
-        """See `Prompter.confirm`."""
         from prompt_toolkit import prompt
 
         try:

@@ -10,10 +10,10 @@ import pytest
 from qmf_shell.commands import standard
 from qmf_shell.main import main
 from qmf_shell.modes.executor import LineOutcome, execute
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.session.history_backend import PastError
-from qmf_shell.session.lost import LostIdentity
+from qmf_shell.session.recent import LostIdentity
 from shell.fakes import FakeBackend, filesystem, make_output
 from shell.line_runner import failure, printed, run
 from shell.recorded import Put, T, when

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.column_memory import ColumnMemory, ColumnMemoryError, read_columns
 from qmf_shell.session.context import Context
 from shell.fakes import FILESYSTEM, FakeBackend, filesystem

@@ -8,7 +8,7 @@ import threading
 import attrs
 import pytest
 from qmf_shell.modes.executor import LineOutcome, evaluate, execute
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.results.result import Result, ResultStream
 from qmf_shell.session.context import Context
 from shell.fakes import ALPHA, BETA, NOON, full_event, make_output

@@ -11,7 +11,7 @@ from pathlib import Path
 import attrs
 import pytest
 import yaml
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.context import Context
 from shell.fakes import FakeBackend, filesystem
 from shell.line_runner import failure, run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.context import Context
 from shell.line_runner import run
 

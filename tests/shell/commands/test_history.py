@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from qmf_shell.modes.executor import evaluate
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.results.result import Plot, Result, ResultGroup, Table
 from qmf_shell.session.context import Context
 from shell.line_runner import failure, printed, run

@@ -10,7 +10,7 @@ import pytest
 from qmf_shell.commands import list as list_command
 from qmf_shell.modes import screen
 from qmf_shell.modes.executor import LineOutcome, execute
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.backend import ClassName, ObjectLimit, QueryResult
 from qmf_shell.session.context import Context
 from shell.fakes import ALPHA, FakeBackend, filesystem, make_output

@@ -6,10 +6,10 @@ import json
 
 import pytest
 from qmf_shell.commands import standard
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.context import Context
-from qmf_shell.session.lost import LostIdentity
 from qmf_shell.session.opening import open_session
+from qmf_shell.session.recent import LostIdentity
 from shell.fakes import BETA, NOON, SECOND, FakeBackend, filesystem
 from shell.line_runner import failure, printed, run
 from support.waiting import wait_until

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from qmf_shell.modes.executor import LineOutcome, execute
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.settings import SETTINGS
 from shell.fakes import make_output

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from qmf_shell.modes.executor import LineOutcome, execute
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.results.result import Table, TableColumn
 from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import attrs
 import pytest
 from qmf_shell.modes.executor import LineOutcome, execute
-from qmf_shell.render.output_style import MACHINE_READABLE, OutputStyle
+from qmf_shell.render.styles import MACHINE_READABLE, OutputStyle
 from qmf_shell.results.result import (
     Details,
     Notice,

@@ -9,7 +9,7 @@ import attrs
 import pytest
 import yaml
 from qmf_shell.objects.object_records import value_name
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.context import Context
 from shell.fakes import FILESYSTEM, FakeBackend, filesystem
 from shell.line_runner import run

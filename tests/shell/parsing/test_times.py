@@ -7,10 +7,17 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.parsing.times import PeriodError, TimeError, TimeReference, parse_period, parse_time, takes_time
+from qmf_shell.parsing.times import Period, PeriodError, TimeError, TimeReference, parse_time, split_period, takes_time
+
+from qmf.views.conditions.words import split_line
 
 NOW = datetime(2026, 11, 22, 14, 30, 15, tzinfo=UTC)
 CLOCK = TimeReference(round(NOW.timestamp()) * 10**9, UTC)
+
+
+def period(text: str) -> Period | None:
+    """The period that a line names."""
+    return split_period(split_line(text), CLOCK)[1]
 
 
 def parsed(text: str) -> str:
@@ -66,18 +73,19 @@ def test_times_are_in_the_zone_of_the_clock() -> None:
 
 
 def test_the_end_of_a_period_is_the_first_such_time_after_its_beginning() -> None:
-    first, last = parse_period(["yesterday", "23:00"], ["01:00"], CLOCK)
-    assert (last - first) / 3600e9 == 2
-    assert parse_period([], [], CLOCK) == (CLOCK.now - 3600 * 10**9, CLOCK.now)
-    assert parse_period(["-10m"], [], CLOCK) == (CLOCK.now - 600 * 10**9, CLOCK.now)
-    assert parse_period([], ["-1h"], CLOCK) == (CLOCK.now - 7200 * 10**9, CLOCK.now - 3600 * 10**9)
+    night = period("from yesterday 23:00 to 01:00")
+    assert night is not None
+    assert (night.last - night.first) / 3600e9 == 2
+    assert period("") is None
+    assert period("from -10m") == Period(CLOCK.now - 600 * 10**9, CLOCK.now)
+    assert period("to -1h") == Period(CLOCK.now - 7200 * 10**9, CLOCK.now - 3600 * 10**9)
 
 
 def test_a_period_must_not_end_before_it_begins() -> None:
     with pytest.raises(PeriodError, match="'-10m' is before 'now'"):
-        parse_period(["now"], ["-10m"], CLOCK)
+        period("from now to -10m")
     with pytest.raises(TimeError):
-        parse_period(["-10m", "more"], [], CLOCK)
+        period("from more")
 
 
 @given(st.lists(st.text(max_size=8), max_size=3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.results.result import (
     Details,
     Notice,

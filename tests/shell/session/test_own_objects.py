@@ -12,7 +12,7 @@ import attrs
 import pytest
 from qmf_shell.commands import standard
 from qmf_shell.modes.executor import LineOutcome, execute
-from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.styles import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.session.opening import open_session
 from qmf_shell.session.own_objects import OwnObjectTracker, is_own_object

@@ -15,7 +15,7 @@ from qmf_shell.screens.state import Page
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
-from qmf_shell.session.own_objects import is_own_object, own_connections
+from qmf_shell.session.own_objects import split_own
 
 #: Seconds between updates, at least: each asks for all objects of all classes.
 SELDOM = 10.0
@@ -73,14 +73,12 @@ class ClassesPage(Page):
         backend = self.context.backend
         keys = sorted(key for key in backend.classes().items if key.kind is Kind.DATA)
         names = [name for name in class_names(keys) if not self._only or name in self._only]
-        objects = backend.objects(names).items if names else ()
-        every = len(objects)
+        objects = every = backend.objects(names).items if names else ()
         if not self._everything:
-            own = own_connections(objects)
-            objects = [item for item in objects if not is_own_object(item, own)]
+            objects, _ = split_own(every, lambda: every)
         counts = collections.Counter(class_name(item.identity) for item in objects)
         versions = {name: [key for key in keys if (key.package, key.name) == name] for name in names}
-        return versions, counts, every - len(objects)
+        return versions, counts, len(every) - len(objects)
 
     def apply(self, news: object) -> None:
         assert isinstance(news, tuple)

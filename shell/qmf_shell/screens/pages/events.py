@@ -154,6 +154,8 @@ class EventsPage(Page):
 class EventPage(FixedPage):
     """One event in full."""
 
+    chooses = False
+
     def __init__(self, context: Context, event: EventView, open_key: Callable[[ObjectKey], Page | None]) -> None:
         """Make the page of an event.
 

@@ -13,8 +13,7 @@ from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, value_columns
 from qmf_shell.results.result import Role
 from qmf_shell.screens.pages.object_row import ObjectRow
-from qmf_shell.screens.rates import rate_cell
-from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState
+from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState, rate_cell
 from qmf_shell.screens.thresholds import level_of, limits_of
 from qmf_shell.session.context import Context
 

@@ -18,8 +18,7 @@ from qmf.views.conditions import Field, ObjectFilter, Test, compile_filter, pars
 from qmf.views.fields import ObjectField
 from qmf.views.objects import ObjectKey, ObjectView, field_value
 from qmf.views.text import clean, plural
-from qmf_shell.objects.columns import ALL_COLUMNS
-from qmf_shell.objects.default_columns import default_columns
+from qmf_shell.objects.columns import ALL_COLUMNS, default_columns
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.filtering import RATE as RATE_NAME
 from qmf_shell.objects.filtering import field_finder
@@ -32,7 +31,7 @@ from qmf_shell.screens.state import FilterError, Page, PageNote
 from qmf_shell.screens.thresholds import limits_of, threshold_key
 from qmf_shell.session.backend import ClassName, GoneObject, ObjectChanges, ObjectFeed, ObjectLimit
 from qmf_shell.session.context import Context
-from qmf_shell.session.own_objects import CONNECTION, SESSION, is_own_object, may_be_own, own_connections
+from qmf_shell.session.own_objects import CONNECTION, SESSION, may_be_own, split_own
 
 #: Seconds for which new objects are marked, and for which deleted ones stay.
 NEW_FOR, DELETED_FOR = 10.0, 30.0
@@ -202,17 +201,10 @@ class ObjectsPage(Page):
 
     def _without_own(self, records: Sequence[ObjectView]) -> Sequence[ObjectView]:
         """Leave out what agents and consoles create for themselves, unless everything is shown."""
-        name = self._spec.name
-        if self._everything or not may_be_own(name):
+        if self._everything or not may_be_own(self._spec.name):
             return records
-        sessions = bool(records) and name == SESSION
-        connections = own_connections(self.context.backend.objects([CONNECTION]).items) if sessions else ()
-        others = []
-        for item in records:
-            if is_own_object(item, connections):
-                self._own.add(item.identity.key)
-            else:
-                others.append(item)
+        others, own = split_own(records, lambda: self.context.backend.objects([CONNECTION]).items)
+        self._own.update(item.identity.key for item in own)
         return others
 
     def _select_changes(self, changes: ObjectChanges) -> ObjectChanges:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import attrs
-
 from qmf._natural_order import natural_key
 from qmf.schema import Kind
-from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
+from qmf.views.objects import ObjectIdentity, ObjectView
 from qmf.views.text import plural
 from qmf_shell.objects.lookup import object_label
-from qmf_shell.objects.relations import references, referring
+from qmf_shell.objects.relations import relations_of
 from qmf_shell.results.result import Role
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn
@@ -21,23 +19,6 @@ from qmf_shell.session.object_names import class_names
 
 #: Seconds between updates, at least: each asks for all objects of all classes.
 SELDOM = 10.0
-
-
-@attrs.frozen
-class Relation:
-    """A reference in one direction.
-
-    Attributes:
-        direction: ``to``: a property of the object refers to another; ``from``: the other way round.
-        key: the other object.
-        name: of the property.
-        other: the other object, if it was found.
-    """
-
-    direction: str
-    key: ObjectKey
-    name: str
-    other: ObjectView | None
 
 
 def _class(row: Row) -> str:
@@ -91,14 +72,7 @@ class ReferencesPage(Page):
         backend = self.context.backend
         keys = sorted(key for key in backend.classes().items if key.kind is Kind.DATA)
         objects = backend.objects(class_names(keys)).items
-        by_key = {item.identity.key: item for item in objects}
-        target = by_key.get(self._identity.key)
-        found = [
-            Relation("to", item.target, item.name, by_key.get(item.target))
-            for item in (references(target) if target is not None else ())
-        ]
-        back = referring(objects, self._identity.key)
-        return found + [Relation("from", item.owner.identity.key, item.name, item.owner) for item in back]
+        return relations_of(self._identity.key, objects)
 
     def apply(self, news: object) -> None:
         assert isinstance(news, list)

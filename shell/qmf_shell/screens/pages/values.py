@@ -15,12 +15,11 @@ from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean
 from qmf_shell.objects.lookup import object_label
-from qmf_shell.objects.value_cells import CONFIG, INST, OTHER, element_cells
+from qmf_shell.objects.value_cells import CONFIG, INST, OTHER, ElementRow, element_rows
 from qmf_shell.results.result import Role
 from qmf_shell.screens.fixed import TextPage
 from qmf_shell.screens.model import TableModel
-from qmf_shell.screens.rates import rate_cell
-from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState
+from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState, rate_cell
 from qmf_shell.screens.state import Page, PageNote
 from qmf_shell.screens.thresholds import level_of, limits_of
 from qmf_shell.session.context import Context
@@ -143,17 +142,8 @@ class ValuesPage(Page):
                 self.gone.pop(key, None)
                 self.targets[number] = now
                 self.context.ids.assign(now.identity, now.created)
-        cells = [element_cells(self.context, item) for item in self.targets]
-        elements = list(dict.fromkeys(element for one in cells for element in one))
-        rows = [
-            self._row(order, kind, name, [one.get((kind, name)) for one in cells], news.at)
-            for order, (kind, name) in enumerate(elements)
-        ]
-        last = len(rows)
-        rows.append(self._row(last, "time", "created", [Instant(item.created) for item in self.targets], news.at))
-        rows.append(self._row(last + 1, "time", "updated", [Instant(item.updated) for item in self.targets], news.at))
-        rows.append(self._row(last + 2, "", "agent", [item.identity.key.agent_name for item in self.targets], news.at))
-        self.model.replace(rows)
+        elements = enumerate(element_rows(self.context, self.targets))
+        self.model.replace([self._row(order, element, news.at) for order, element in elements])
         self._note_gone()
         self.loaded = True
 
@@ -168,7 +158,8 @@ class ValuesPage(Page):
     def _clock(self, at: int) -> str:
         return Formatter(short=True).text(Instant(at))
 
-    def _row(self, order: int, kind: str, name: str, cells: list[Cell], at: float) -> ValueRow:
+    def _row(self, order: int, element: ElementRow, at: float) -> ValueRow:
+        kind, name, cells = element
         key = (kind, name)
         row = self.model.row(key)
         if not isinstance(row, ValueRow):

@@ -7,9 +7,10 @@ import os
 import sys
 import termios
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from qmf_shell.render.terminal_echo import terminal_echo
+from qmf_shell.modes.output_target import ProgramOutput, terminal_echo
 
 
 @pytest.fixture
@@ -34,6 +35,16 @@ def test_keys_are_not_shown_while_a_command_runs_except_to_its_programs(keyboard
             assert echoes(keyboard)
         assert not echoes(keyboard)
     assert echoes(keyboard)
+
+
+def test_a_program_finds_the_terminal_as_usual_until_it_ends(keyboard: int, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with terminal_echo(False):
+        output = ProgramOutput(f"cat > /dev/null; stty -a < {os.ttyname(keyboard)} > {state}")
+        output.write("text")
+        assert output.finish() == 0
+        assert not echoes(keyboard)
+    assert " echo " in state.read_text()
 
 
 def test_it_is_restored_after_an_error(keyboard: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
-from qmf_shell.render.output_style import OutputStyle, choose_output_style
+from qmf_shell.render.styles import OutputStyle, choose_output_style
 
 
 class Tty(io.StringIO):
