@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING
 from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from qmf.web.access.caller import Caller
     from qmf.web.application import create_application
     from qmf.web.options import WebLimits, WebOptions
     from qmf.web.problems import Problem
-    from qmf.web.scopes import Scope
+    from qmf.web.scopes import Caller, Scope
     from qmf.web.services import WebServices
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "qmf.web.access.caller": "Caller",
             "qmf.web.application": "create_application",
             "qmf.web.options": "WebLimits WebOptions",
             "qmf.web.problems": "Problem",
-            "qmf.web.scopes": "Scope",
+            "qmf.web.scopes": "Caller Scope",
             "qmf.web.services": "WebServices",
         },
     )

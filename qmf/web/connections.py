@@ -258,7 +258,6 @@ class _Limited(asyncio.Protocol):
     qmf_refused = False
 
     def connection_made(self, transport: Any) -> None:
-        """See `asyncio.Protocol`."""
         self.qmf_peer = _peer(transport)
         if self.qmf_peer is not None and not self.qmf_connections.on_connection_made(self.qmf_peer, transport):
             self.qmf_refused = True
@@ -266,7 +265,6 @@ class _Limited(asyncio.Protocol):
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """See `asyncio.Protocol`."""
         if self.qmf_refused:
             return
         super().data_received(data)
@@ -274,7 +272,6 @@ class _Limited(asyncio.Protocol):
             self.qmf_connections.on_data_received(self.qmf_peer)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """See `asyncio.Protocol`."""
         if self.qmf_refused:
             return
         if self.qmf_peer is not None:

@@ -191,7 +191,6 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """See `uvicorn.Server`."""
         yield
 
 

@@ -15,10 +15,10 @@ from qmf.console.aio import Client
 from qmf.messaging.aio import Connection
 from qmf.web.access.access import WebAccess
 from qmf.web.access.audit import AuditLog
-from qmf.web.access.caller import Caller
 from qmf.web.consoles import WebConsole
 from qmf.web.options import WebLimits, WebOptions
 from qmf.web.readers.readers import Readers
+from qmf.web.scopes import Caller
 from qmf.web.sharing import WorkLimit
 
 

@@ -15,7 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 #: Folders and files with Spark or a browser, by the session that they share; what is read by one, once.
 SESSIONS = {
     "Browser": (
-        "tests/web/pages/screens/test_long_text.py::test_a_long_name_is_shown_cut_and_copied_in_full",
+        "tests/web/pages/screens/test_open_page_long_text.py::test_a_long_name_is_shown_cut_and_copied_in_full",
         "tests/web/pages/screens/test_screens_browser.py",
     ),
     "Spark": (

@@ -17,7 +17,6 @@ from qmf.console.aio import RemoteObject
 from qmf.users.delays import FailureDelays
 from qmf.users.users import Users
 from qmf.web.access.audit import AuditLog
-from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.limits import CountLimit, RateLimit, retry_after
 from qmf.web.access.oidc import LoginRefused, OidcLogins, ProviderError
 from qmf.web.access.rules import WebRules, called_object, full_name
@@ -25,7 +24,7 @@ from qmf.web.access.sessions import Sessions, SessionUser
 from qmf.web.access.tokens import ApiTokens
 from qmf.web.options import WebOptions
 from qmf.web.problems import Problem
-from qmf.web.scopes import ALL_SCOPES, Scope
+from qmf.web.scopes import ALL_SCOPES, Caller, Proof, Scope
 
 #: The realm that clients show when they ask for a password.
 REALM = 'realm="qmf-web", charset="UTF-8"'

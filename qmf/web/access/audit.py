@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from qmf._audit_log import audit_line
 from qmf._masking import without_secrets
 from qmf.errors import ConstraintError, QmfError
-from qmf.web.access.caller import Caller
 from qmf.web.problems import Problem, problem_of
+from qmf.web.scopes import Caller
 
 log = logging.getLogger("qmf.web.audit")
 

@@ -11,10 +11,10 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from qmf.web.access.access import WebAccess, caller_of, client_address, unusable_provider
-from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.oidc import LOGIN_TIME, OidcLogins, ProviderError
 from qmf.web.options import WebOptions
 from qmf.web.problems import Problem
+from qmf.web.scopes import Caller, Proof
 
 _STYLE = """
 :root { color-scheme: light dark; font-family: system-ui, sans-serif; }

@@ -21,9 +21,9 @@ from qmf.console.aio import RemoteObject
 from qmf.errors import CallerError
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey
-from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.read_rights import ReadRights, local_name
 from qmf.web.problems import Problem
+from qmf.web.scopes import Caller, Proof
 
 log = logging.getLogger("qmf.web.access")
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from qmf.console.aio import RemoteObject
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.web.access.access import WebAccess
-from qmf.web.access.caller import Caller
 from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.json_values import from_json, to_json
+from qmf.web.scopes import Caller
 
 
 async def call(

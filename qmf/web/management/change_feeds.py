@@ -16,9 +16,8 @@ import attrs
 
 from qmf.console.aio import ChangeKind, FollowedStore, ObjectChange, ObjectId, RemoteObject
 from qmf.web.consoles import ObjectFollow, WebConsole
-from qmf.web.management.object_values import fields_of
 from qmf.web.management.object_writer import JsonObjectWriter
-from qmf.web.management.selection import ClassSelection
+from qmf.web.management.selection import ClassSelection, fields_of
 from qmf.web.problems import Problem
 from qmf.web.streams.record_log import RecordLog
 from qmf.web.streams.serving import SIGN_OF_LIFE, Sendable, StreamNotice

@@ -14,13 +14,11 @@ from qmf.schema import Severity
 from qmf.views.conditions.tree import Search
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import parse_severity
-from qmf.web.addresses import API
 from qmf.web.management.change_feeds import FeedKey
 from qmf.web.management.event_feed import EventSelection
 from qmf.web.management.managements import Managements, ReadingCaller
-from qmf.web.management.object_values import Fields, read_fields
-from qmf.web.management.parameters import no_unknown_parameters, problems
-from qmf.web.management.selection import ClassSelection, selection
+from qmf.web.management.parameters import api_router, problems
+from qmf.web.management.selection import ClassSelection, Fields, read_fields, selection
 from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
 from qmf.web.streams.serving import EventStream, Source, log_source, serve_socket
@@ -64,12 +62,7 @@ def event_filter(
 def router(managements: Managements) -> APIRouter:
     """The routes."""
     services = managements.services
-    routes = APIRouter(
-        prefix=API,
-        tags=["events and changes"],
-        dependencies=[Depends(no_unknown_parameters)],
-        responses=problems(),
-    )
+    routes = api_router("events and changes")
     Reading = Annotated[ReadingCaller, Depends(managements.require(Scope.READ))]
     Wanted = Annotated[EventSelection, Depends(event_filter)]
     Chosen = Annotated[ClassSelection, Depends(selection)]

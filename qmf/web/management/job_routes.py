@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from qmf.web.access.caller import Caller
 from qmf.web.addresses import API
 from qmf.web.json_values import time_text
 from qmf.web.management.jobs import Job
 from qmf.web.management.managements import Managements
-from qmf.web.management.parameters import no_unknown_parameters, problems
-from qmf.web.scopes import Scope
+from qmf.web.management.parameters import api_router, problems
+from qmf.web.scopes import Caller, Scope
 
 JobId = Annotated[str, Path(min_length=1, max_length=100)]
 
@@ -39,7 +38,7 @@ def job_json(job: Job) -> dict[str, Any]:
 def router(managements: Managements) -> APIRouter:
     """The routes."""
     access, kept = managements.services.access, managements.jobs
-    routes = APIRouter(prefix=API, tags=["jobs"], dependencies=[Depends(no_unknown_parameters)], responses=problems())
+    routes = api_router("jobs")
     Asking = Annotated[Caller, Depends(access.require(Scope.CALL))]
 
     @routes.get("/jobs", summary="The jobs of the caller")

@@ -13,8 +13,8 @@ import attrs
 from qmf._background_tasks import BackgroundTasks
 from qmf._state_table import StateTable
 from qmf.errors import QmfError
-from qmf.web.access.caller import Caller
 from qmf.web.problems import Problem, problem_of
+from qmf.web.scopes import Caller
 
 #: Seconds for which the result of a job is kept.
 KEEP = 3600.0

@@ -12,11 +12,10 @@ from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.web.consoles import WebConsole
 from qmf.web.management.change_feeds import ChangeFeeds
 from qmf.web.management.event_feed import EventFeed
-from qmf.web.management.object_values import check_names
 from qmf.web.management.object_writer import JsonObjectWriter
 from qmf.web.management.ordering import ObjectOrdering
 from qmf.web.management.paging import ResultPage, ResultPages
-from qmf.web.management.selection import ClassSelection
+from qmf.web.management.selection import ClassSelection, check_names
 from qmf.web.services import WebServices
 from qmf.web.sharing import SharedWork
 

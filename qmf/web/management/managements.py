@@ -10,14 +10,13 @@ from starlette.requests import HTTPConnection
 
 from qmf.console.aio import RemoteObject
 from qmf.errors import NotFoundError
-from qmf.web.access.caller import Caller
 from qmf.web.access.rules import called_object
 from qmf.web.management.event_feed import is_readable
 from qmf.web.management.jobs import Jobs
 from qmf.web.management.management import Management
 from qmf.web.readers.readable_console import ReadableConsole
 from qmf.web.readers.readers import PerReader
-from qmf.web.scopes import Scope
+from qmf.web.scopes import Caller, Scope
 from qmf.web.services import WebServices
 
 

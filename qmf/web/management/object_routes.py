@@ -16,7 +16,6 @@ from qmf.web.json_values import json_bytes, reference
 from qmf.web.management import calls
 from qmf.web.management.job_routes import job_json, job_location
 from qmf.web.management.managements import Managements, ReadingCaller
-from qmf.web.management.object_values import Fields, check_fields, fields_of, read_fields
 from qmf.web.management.ordering import ObjectOrdering
 from qmf.web.management.parameters import (
     AGENT_PROBLEMS,
@@ -25,13 +24,13 @@ from qmf.web.management.parameters import (
     MethodName,
     ObjectName,
     Timeout,
+    api_router,
     name,
-    no_unknown_parameters,
     problems,
 )
 from qmf.web.management.references import incoming
 from qmf.web.management.schema_routes import failures_json
-from qmf.web.management.selection import ClassSelection, selection
+from qmf.web.management.selection import ClassSelection, Fields, check_fields, fields_of, read_fields, selection
 from qmf.web.parts import PartsResponse, parts_of
 from qmf.web.scopes import Scope
 
@@ -56,12 +55,7 @@ def router(managements: Managements) -> APIRouter:
     """The routes."""
     services = managements.services
     access = services.access
-    routes = APIRouter(
-        prefix=API,
-        tags=["objects"],
-        dependencies=[Depends(no_unknown_parameters)],
-        responses=problems(*AGENT_PROBLEMS),
-    )
+    routes = api_router("objects", *AGENT_PROBLEMS)
     Reading = Annotated[ReadingCaller, Depends(managements.require(Scope.READ))]
     largest = services.limits.page
 

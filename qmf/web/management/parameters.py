@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from fastapi import Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import HTTPConnection
 
 from qmf.errors import NotFoundError
-from qmf.web.addresses import from_segment
+from qmf.web.addresses import API, from_segment
 from qmf.web.problems import MEDIA_TYPE, Problem
 
 
@@ -85,6 +85,13 @@ def _query_parameters(dependant: Any) -> Iterator[str]:
         yield item.alias
     for inner in dependant.dependencies:
         yield from _query_parameters(inner)
+
+
+def api_router(tag: str, *statuses: int) -> APIRouter:
+    """A router of this interface, whose routes have a tag and answer with these problems."""
+    return APIRouter(
+        prefix=API, tags=[tag], dependencies=[Depends(no_unknown_parameters)], responses=problems(*statuses)
+    )
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -15,8 +15,8 @@ from qmf.web.management.parameters import (
     AgentName,
     ClassName,
     Package,
+    api_router,
     name,
-    no_unknown_parameters,
     problems,
 )
 from qmf.web.management.representations import agent_json, class_json, schema_json
@@ -26,12 +26,7 @@ from qmf.web.scopes import Scope
 
 def router(managements: Managements) -> APIRouter:
     """The routes."""
-    routes = APIRouter(
-        prefix=API,
-        tags=["agents and schemas"],
-        dependencies=[Depends(no_unknown_parameters)],
-        responses=problems(),
-    )
+    routes = api_router("agents and schemas")
     Reading = Annotated[ReadingCaller, Depends(managements.require(Scope.READ))]
 
     @routes.get("", summary="Where everything is")

@@ -12,6 +12,6 @@ What survives the loss of this process, or of the broker's:
   transaction with the message (`creations`).
 - Push registrations that are durable are files (`push.store`).
 
-`states`, `pull_protocol`, `consumer_ids`, `contents` and `destinations` know neither HTTP servers nor brokers;
+`pull_protocol`, `consumer_ids`, `contents` and `destinations` know neither HTTP servers nor brokers;
 `broker_links`, `pull_consumers`, `creations` and `push` know the messaging API; `routes` translates.
 """

@@ -11,49 +11,35 @@ from starlette.responses import JSONResponse, Response
 
 from qmf.messaging import Message
 from qmf.web.messages import contents, requests
-from qmf.web.messages.destinations import Destination, DestinationKind
+from qmf.web.messages.destinations import DestinationKind
 from qmf.web.messages.errors import as_problems
-from qmf.web.messages.openapi import creation, problems
+from qmf.web.messages.openapi import creation
 from qmf.web.messages.pull_routes import Name
-from qmf.web.messages.service import MessageService
-from qmf.web.messages.urls import Urls
+from qmf.web.messages.urls import DestinationRoutes
 
 MessageId = Annotated[str, Path(description="id that the client gives the message")]
 
 
-class CreateRoutes:
+class CreateRoutes(DestinationRoutes):
     """The routes of queues, or of topics."""
-
-    def __init__(self, kind: DestinationKind, service: MessageService) -> None:
-        self._kind = kind
-        self._service = service
 
     def add_to(self, router: APIRouter) -> None:
         """Add the routes."""
         noun, base = self._kind.noun, f"/{self._kind.value}/{{name}}"
-        router.add_api_route(
-            base,
-            self.links,
-            methods=["GET"],
-            summary=f"The links of a {noun}",
-            operation_id=f"get_{noun}_links",
-            responses=problems(404, 503),
-            response_class=Response,
-        )
+        self._route(router, f"GET {base}", self.links, f"get_{noun}_links", f"The links of a {noun}", 404, 503)
         for path, endpoint, name in (
             ("create", self.create, "message"),
             ("create/{id}", self.create_once, "message_once"),
         ):
-            router.add_api_route(
-                f"{base}/{path}",
+            self._route(
+                router,
+                f"POST {base}/{path}",
                 endpoint,
-                methods=["POST"],
-                status_code=201,
-                summary=f"Create a message in a {noun}",
-                operation_id=f"create_{noun}_{name}",
-                responses=problems(400, 404, 413, 503),
+                f"create_{noun}_{name}",
+                f"Create a message in a {noun}",
+                *(400, 404, 413, 503),
+                status=201,
                 openapi_extra=creation(),
-                response_class=Response,
             )
 
     async def links(self, request: Request, name: Name) -> Response:
@@ -88,7 +74,3 @@ class CreateRoutes:
             # RabbitMQ 3 ends the session when a message to a topic exchange has none.
             message.subject = ""
         return message
-
-    def _destination(self, request: Request, name: str) -> tuple[Destination, Urls]:
-        destination = requests.read_destination(self._kind, name)
-        return destination, Urls.of(request, destination)

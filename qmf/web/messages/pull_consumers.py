@@ -23,8 +23,7 @@ from qmf.messaging import Message, MessagingError
 from qmf.web.messages.broker_links import BrokerLinks, ConsumerSource, Settlement
 from qmf.web.messages.consumer_ids import ConsumerOptions, make_id, read_id
 from qmf.web.messages.destinations import Destination, DestinationKind
-from qmf.web.messages.pull_protocol import NextStep, PullProtocol, Verdict
-from qmf.web.messages.states import ConsumerState
+from qmf.web.messages.pull_protocol import ConsumerState, NextStep, PullProtocol, Verdict
 
 log = logging.getLogger("qmf.web")
 

@@ -23,7 +23,68 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from qmf.web.messages.states import TRANSITIONS, ConsumerState, ConsumerTrigger
+from qmf._state_table import StateTable
+
+
+class ConsumerState(enum.Enum):
+    """State of a pull consumer."""
+
+    READY = "ready"
+    PULLING = "pulling"
+    DELIVERED = "delivered"
+    SETTLING = "settling"
+    CLOSED = "closed"
+
+
+class ConsumerTrigger(enum.Enum):
+    """What happens to a pull consumer."""
+
+    PULL = "pull"
+    CONSUMED = "consumed"
+    DELIVERED = "delivered"
+    NOTHING = "nothing"
+    SETTLE = "settle"
+    SETTLED = "settled"
+    LOST = "lost"
+    CLOSE = "close"
+
+
+#: The life of a pull consumer, for both protocols::
+#:
+#:     READY --pull--> PULLING --consumed--> READY         auto-acknowledge: the message counts as acknowledged
+#:                        |  \--delivered--> DELIVERED     acknowledged: the client has to say what became of it
+#:                        +-----nothing----> READY
+#:     DELIVERED --settle--> SETTLING --settled--> READY   the broker knows
+#:         |                    |
+#:         +-------lost---------+------> READY             the message went back to its node, and comes again
+#:     CLOSED: by the client, or since it was idle. Final.
+TRANSITIONS: StateTable[ConsumerState, ConsumerTrigger, ConsumerState] = StateTable(
+    "the consumer",
+    {
+        ConsumerState.READY: {
+            ConsumerTrigger.PULL: ConsumerState.PULLING,
+            ConsumerTrigger.CLOSE: ConsumerState.CLOSED,
+        },
+        ConsumerState.PULLING: {
+            ConsumerTrigger.CONSUMED: ConsumerState.READY,
+            ConsumerTrigger.DELIVERED: ConsumerState.DELIVERED,
+            ConsumerTrigger.NOTHING: ConsumerState.READY,
+            ConsumerTrigger.CLOSE: ConsumerState.CLOSED,
+        },
+        ConsumerState.DELIVERED: {
+            ConsumerTrigger.SETTLE: ConsumerState.SETTLING,
+            ConsumerTrigger.LOST: ConsumerState.READY,
+            ConsumerTrigger.CLOSE: ConsumerState.CLOSED,
+        },
+        ConsumerState.SETTLING: {
+            ConsumerTrigger.SETTLED: ConsumerState.READY,
+            ConsumerTrigger.LOST: ConsumerState.READY,
+            ConsumerTrigger.CLOSE: ConsumerState.CLOSED,
+        },
+        ConsumerState.CLOSED: {ConsumerTrigger.CLOSE: ConsumerState.CLOSED},
+    },
+)
+
 
 MessageT = TypeVar("MessageT")
 
@@ -62,7 +123,7 @@ class PullProtocol(Generic[MessageT]):
 
     Attributes:
         acknowledged: the client acknowledges each message.
-        state: see `qmf.web.messages.states`.
+        state: see `qmf.web.messages.pull_protocol`.
         message: the last one, as long as a repeated pull gets it; None if there is none.
     """
 

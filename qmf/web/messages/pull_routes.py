@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 import attrs
@@ -17,7 +19,7 @@ from qmf.web.messages.openapi import form, problems
 from qmf.web.messages.pull_consumers import PullAnswer, PullConsumer, PullOutcome
 from qmf.web.messages.pull_protocol import LinkKind
 from qmf.web.messages.service import MessageService
-from qmf.web.messages.urls import ACKNOWLEDGED, AUTO_ACK, Urls
+from qmf.web.messages.urls import ACKNOWLEDGED, AUTO_ACK, DestinationRoutes, Urls
 from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
 
@@ -31,79 +33,45 @@ _PULL = {
 }
 
 
-class PullRoutes:
-    """The routes of the pull consumers of queues, or of topics."""
+#: What the routes of consumers without and with acknowledgement do, for their description.
+_DESCRIBED = {
+    "state": (
+        "The link for the next step of a consumer with acknowledgement: to pull, or to acknowledge.",
+        "The link for the next step of an auto-acknowledge consumer.",
+    ),
+    "delete": (
+        "End a consumer with acknowledgement, with its subscription; a message not acknowledged goes back.",
+        "End an auto-acknowledge consumer, with its subscription.",
+    ),
+    "pull": (
+        "Pull a message that has to be acknowledged. A repeated post gets the same message.",
+        "Pull with auto-acknowledge: the message counts as acknowledged. A repeated post gets the same message.",
+    ),
+}
 
-    def __init__(self, kind: DestinationKind, service: MessageService, access: WebAccess) -> None:
-        self._kind = kind
-        self._service = service
-        self._access = access
+
+class PullRoutes(DestinationRoutes):
+    """The routes of the pull consumers of queues, or of topics."""
 
     def add_to(self, router: APIRouter) -> None:
         """Add the routes."""
         noun = self._kind.noun
-        factory = Urls("", Destination(self._kind, "")).factory
-        base = f"/{self._kind.value}/{{name}}/{factory}"
+        base = f"/{self._kind.value}/{{name}}/{Urls('', Destination(self._kind, '')).factory}"
         parameters = ["autoAck", "selector", "idle-timeout"]
         if self._kind is DestinationKind.TOPIC:
             parameters += ["durable", "name", "delete-when-idle"]
-        router.add_api_route(
-            base,
+        self._route(
+            router,
+            f"POST {base}",
             self.create,
-            methods=["POST"],
-            status_code=201,
-            summary=f"Create a pull consumer of a {noun}",
-            operation_id=f"create_{noun}_consumer",
-            responses=problems(400, 404, 409, 415, 503),
+            f"create_{noun}_consumer",
+            f"Create a pull consumer of a {noun}",
+            *(400, 404, 409, 415, 503),
+            status=201,
             openapi_extra=form(*parameters),
-            response_class=Response,
         )
-        for protocol in (AUTO_ACK, ACKNOWLEDGED):
-            self._add_consumer(router, f"{base}/{protocol}/{{id}}", protocol)
-        router.add_api_route(
-            f"{base}/{ACKNOWLEDGED}/{{id}}/acknowledgement/{{number}}",
-            self.acknowledge,
-            methods=["POST"],
-            summary="Say what became of a message",
-            operation_id=f"acknowledge_{noun}_message",
-            responses=problems(400, 404, 410, 412, 415, 503),
-            openapi_extra=form("acknowledge"),
-            response_class=Response,
-        )
-
-    def _add_consumer(self, router: APIRouter, consumer: str, protocol: str) -> None:
-        """Add the routes of consumers of a protocol, at the path `consumer`."""
-        noun = self._kind.noun
-        prefix = protocol.replace("-", "_")
-        auto_ack = protocol == AUTO_ACK
-        router.add_api_route(
-            consumer,
-            self.state if auto_ack else self.acknowledged_state,
-            methods=["GET"],
-            summary="The next step of a pull consumer",
-            operation_id=f"get_{prefix}_{noun}_consumer",
-            responses=problems(400, 404, 410, 503),
-            response_class=Response,
-        )
-        router.add_api_route(
-            consumer,
-            self.delete if auto_ack else self.delete_acknowledged,
-            methods=["DELETE"],
-            status_code=204,
-            summary="End a pull consumer",
-            operation_id=f"delete_{prefix}_{noun}_consumer",
-            responses=problems(400, 404, 410, 503),
-            response_class=Response,
-        )
-        router.add_api_route(
-            f"{consumer}/{'consume-next' if auto_ack else 'acknowledge-next'}-{{number}}",
-            self.consume_next if auto_ack else self.acknowledge_next,
-            methods=["POST"],
-            summary="Pull the next message",
-            operation_id=f"{prefix}_{noun}_next",
-            responses=_PULL,
-            response_class=Response,
-        )
+        for auto_ack in (True, False):
+            _ConsumerRoutes(self._kind, self._service, self._access, auto_ack=auto_ack).add_to(router, base)
 
     async def create(self, request: Request, name: Name) -> Response:
         """Create a consumer; of a topic with the name of one that exists, find it."""
@@ -121,80 +89,104 @@ class PullRoutes:
         location = urls.consumer(consumer.id, auto_ack=consumer.options.auto_ack)
         return Response(status_code=201, headers={"Location": location, **urls.step(consumer.id, step)})
 
+
+class _ConsumerRoutes(DestinationRoutes):
+    """The routes of pull consumers of a protocol: with auto-acknowledge, or with acknowledgement."""
+
+    def __init__(self, kind: DestinationKind, service: MessageService, access: WebAccess, *, auto_ack: bool) -> None:
+        super().__init__(kind, service, access)
+        self._auto_ack = auto_ack
+
+    def add_to(self, router: APIRouter, base: str) -> None:
+        """Add the routes; `base` is where consumers are created."""
+        noun, protocol = self._kind.noun, AUTO_ACK if self._auto_ack else ACKNOWLEDGED
+        one, prefix = f"{base}/{protocol}/{{id}}", protocol.replace("-", "_")
+        described = {name: texts[self._auto_ack] for name, texts in _DESCRIBED.items()}
+        self._route(
+            router,
+            f"GET {one}",
+            self.state,
+            f"get_{prefix}_{noun}_consumer",
+            "The next step of a pull consumer",
+            *(400, 404, 410, 503),
+            description=described["state"],
+        )
+        self._route(
+            router,
+            f"DELETE {one}",
+            self.delete,
+            f"delete_{prefix}_{noun}_consumer",
+            "End a pull consumer",
+            *(400, 404, 410, 503),
+            status=204,
+            description=described["delete"],
+        )
+        self._route(
+            router,
+            f"POST {one}/{'consume-next' if self._auto_ack else 'acknowledge-next'}-{{number}}",
+            self.pull,
+            f"{prefix}_{noun}_next",
+            "Pull the next message",
+            responses=_PULL,
+            description=described["pull"],
+        )
+        if not self._auto_ack:
+            self._route(
+                router,
+                f"POST {one}/acknowledgement/{{number}}",
+                self.acknowledge,
+                f"acknowledge_{noun}_message",
+                "Say what became of a message",
+                *(400, 404, 410, 412, 415, 503),
+                openapi_extra=form("acknowledge"),
+            )
+
     async def state(self, request: Request, name: Name, id: Id) -> Response:
-        """The link for the next step of an auto-acknowledge consumer."""
-        return await self._state(request, name, id, auto_ack=True)
+        """The link for the next step."""
+        async with self._consumer_of(request, name, id) as (urls, consumer):
+            headers = urls.step(consumer.id, await consumer.next_step())
+        return JSONResponse({"destination": str(urls.destination), "links": headers}, headers=headers)
 
-    async def acknowledged_state(self, request: Request, name: Name, id: Id) -> Response:
-        """The link for the next step of a consumer with acknowledgement: to pull, or to acknowledge."""
-        return await self._state(request, name, id, auto_ack=False)
-
-    async def _state(self, request: Request, name: str, id: str, *, auto_ack: bool) -> Response:
-        destination, urls = self._destination(request, name)
-        with as_problems(urls.factory_link()):
-            consumer = await self._find(destination, id, auto_ack=auto_ack)
-            try:
-                headers = urls.step(consumer.id, await consumer.next_step())
-            finally:
-                self._service.consumers.on_used(consumer)
-        return JSONResponse({"destination": str(destination), "links": headers}, headers=headers)
-
-    async def consume_next(self, request: Request, name: Name, id: Id, number: Number) -> Response:
-        """Pull with auto-acknowledge: the message counts as acknowledged. A repeated post gets the same message."""
-        return await self._pull(request, name, id, number, auto_ack=True)
-
-    async def acknowledge_next(self, request: Request, name: Name, id: Id, number: Number) -> Response:
-        """Pull a message that has to be acknowledged. A repeated post gets the same message."""
-        return await self._pull(request, name, id, number, auto_ack=False)
-
-    async def _pull(self, request: Request, name: str, id: str, number: int, *, auto_ack: bool) -> Response:
-        destination, urls = self._destination(request, name)
+    async def pull(self, request: Request, name: Name, id: Id, number: Number) -> Response:
+        """Pull the next message."""
+        self._destination(request, name)  # its mistakes are told first
         wait = requests.read_wait(request)
-        with as_problems(urls.factory_link()):
-            consumer = await self._find(destination, id, auto_ack=auto_ack)
-            try:
-                answer = await consumer.pull(number, wait)
-            finally:
-                self._service.consumers.on_used(consumer)
+        async with self._consumer_of(request, name, id) as (urls, consumer):
+            answer = await consumer.pull(number, wait)
         return self._answer(urls, consumer, answer)
 
     async def acknowledge(self, request: Request, name: Name, id: Id, number: Number) -> Response:
         """Acknowledge a message (`acknowledge=true`), or give it back (`acknowledge=false`)."""
-        destination, urls = self._destination(request, name)
+        self._destination(request, name)
         accept = requests.read_boolean(await requests.read_form(request, "acknowledge"), "acknowledge", None)
-        with as_problems(urls.factory_link()):
-            consumer = await self._find(destination, id, auto_ack=False)
-            try:
-                answer = await consumer.acknowledge(number, accept=accept)
-            finally:
-                self._service.consumers.on_used(consumer)
+        async with self._consumer_of(request, name, id) as (urls, consumer):
+            answer = await consumer.acknowledge(number, accept=accept)
         return self._answer(urls, consumer, answer)
 
     async def delete(self, request: Request, name: Name, id: Id) -> Response:
-        """End an auto-acknowledge consumer, with its subscription."""
-        return await self._delete(request, name, id, auto_ack=True)
-
-    async def delete_acknowledged(self, request: Request, name: Name, id: Id) -> Response:
-        """End a consumer with acknowledgement, with its subscription; a message not acknowledged goes back."""
-        return await self._delete(request, name, id, auto_ack=False)
-
-    async def _delete(self, request: Request, name: str, id: str, *, auto_ack: bool) -> Response:
+        """End a consumer."""
         destination, urls = self._destination(request, name)
         caller = self._access.check(request, Scope.MESSAGES)
         with (
             self._access.audit.attempt(caller, "end consumer", destination=str(destination), consumer=id),
             as_problems(urls.factory_link()),
         ):
-            consumer = await self._find(destination, id, auto_ack=auto_ack)
-            await self._service.consumers.delete(consumer)
+            await self._service.consumers.delete(await self._find(destination, id))
         return Response(status_code=204)
 
-    def _destination(self, request: Request, name: str) -> tuple[Destination, Urls]:
-        destination = requests.read_destination(self._kind, name)
-        return destination, Urls.of(request, destination)
+    @contextlib.asynccontextmanager
+    async def _consumer_of(self, request: Request, name: str, id: str) -> AsyncIterator[tuple[Urls, PullConsumer]]:
+        """A consumer that a request is about: its idle time begins at the end of the block. Errors become problems."""
+        destination, urls = self._destination(request, name)
+        with as_problems(urls.factory_link()):
+            consumer = await self._find(destination, id)
+            try:
+                yield urls, consumer
+            finally:
+                self._service.consumers.on_used(consumer)
 
-    async def _find(self, destination: Destination, id: str, *, auto_ack: bool) -> PullConsumer:
-        consumer = await self._service.consumers.find(destination, id, auto_ack=auto_ack)
+    async def _find(self, destination: Destination, id: str) -> PullConsumer:
+        consumer = await self._service.consumers.find(destination, id, auto_ack=self._auto_ack)
         if consumer is None:
             raise Problem(404, f"{destination} has no consumer {id[:100]!r}")
         return consumer

@@ -11,11 +11,9 @@ from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmf.web.access.access import WebAccess
-from qmf.web.messages import requests
-from qmf.web.messages.destinations import Destination, DestinationKind
+from qmf.web.messages.destinations import Destination
 from qmf.web.messages.errors import RETRY_AFTER, as_problems
-from qmf.web.messages.openapi import problems, registration
+from qmf.web.messages.openapi import registration
 from qmf.web.messages.pull_routes import Name
 from qmf.web.messages.push.consumers import PushConsumer, RegistrationExists
 from qmf.web.messages.push.registration import (
@@ -27,8 +25,7 @@ from qmf.web.messages.push.registration import (
 )
 from qmf.web.messages.push.store import PushStoreError
 from qmf.web.messages.push.target import may_push_to
-from qmf.web.messages.service import MessageService
-from qmf.web.messages.urls import Urls
+from qmf.web.messages.urls import DestinationRoutes, Urls
 from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
 
@@ -37,40 +34,29 @@ _XML = "application/xml"
 PushId = Annotated[str, Path(description="id of the registration, from its Location")]
 
 
-class PushRoutes:
+class PushRoutes(DestinationRoutes):
     """The routes of the push consumers of queues, or of topics."""
-
-    def __init__(self, kind: DestinationKind, service: MessageService, access: WebAccess) -> None:
-        self._kind = kind
-        self._service = service
-        self._access = access
 
     def add_to(self, router: APIRouter) -> None:
         """Add the routes."""
         noun = self._kind.noun
         base = f"/{self._kind.value}/{{name}}/{Urls('', Destination(self._kind, '')).push_factory}"
-        router.add_api_route(
-            base,
+        self._route(
+            router,
+            f"POST {base}",
             self.create,
-            methods=["POST"],
-            status_code=201,
-            summary=f"Have the messages of a {noun} pushed to a URL",
-            operation_id=f"create_{noun}_push",
-            responses=problems(400, 403, 404, 409, 415, 503),
+            f"create_{noun}_push",
+            f"Have the messages of a {noun} pushed to a URL",
+            *(400, 403, 404, 409, 415, 503),
+            status=201,
             openapi_extra=registration(),
-            response_class=Response,
         )
-        for methods, endpoint, name in ((["GET"], self.read, "read"), (["DELETE"], self.delete, "delete")):
-            router.add_api_route(
-                f"{base}/{{id}}",
-                endpoint,
-                methods=methods,
-                status_code=204 if name == "delete" else 200,
-                summary=f"{name.capitalize()} a push registration",
-                operation_id=f"{name}_{noun}_push",
-                responses=problems(400, 404, 503),
-                response_class=Response,
-            )
+        statuses = (400, 404, 503)
+        one, what = f"{base}/{{id}}", "a push registration"
+        self._route(router, f"GET {one}", self.read, f"read_{noun}_push", f"Read {what}", *statuses)
+        self._route(
+            router, f"DELETE {one}", self.delete, f"delete_{noun}_push", f"Delete {what}", *statuses, status=204
+        )
 
     async def create(self, request: Request, name: Name) -> Response:
         """Register a URL, by an XML document."""
@@ -134,10 +120,6 @@ class PushRoutes:
         if found is None:
             raise Problem(404, f"{destination} has no push registration {id[:100]!r}")
         return found
-
-    def _destination(self, request: Request, name: str) -> tuple[Destination, Urls]:
-        destination = requests.read_destination(self._kind, name)
-        return destination, Urls.of(request, destination)
 
 
 _RETRY = {"Retry-After": str(RETRY_AFTER)}

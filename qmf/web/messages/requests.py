@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -58,6 +58,11 @@ async def read_form(request: Request, *names: str) -> dict[str, str]:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True, max_num_fields=50)
     except (ValueError, UnicodeDecodeError):
         raise Problem(400, "the form is malformed") from None
+    return _each_once(pairs, names)
+
+
+def _each_once(pairs: Iterable[tuple[str, str]], names: Collection[str]) -> dict[str, str]:
+    """Parameters by name; raises `Problem` 400 for one that there is not, or that is given twice."""
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in names:
@@ -112,16 +117,7 @@ async def read_consumer_options(request: Request, destination: Destination) -> C
 
 def read_delivery(request: Request) -> DeliveryOptions:
     """How a message is to be sent: query parameters ``durable``, ``ttl``, ``expiration`` and ``priority``."""
-    names = ("durable", "ttl", "expiration", "priority")
-    query = request.query_params
-    for name, _ in query.multi_items():
-        if name not in names:
-            raise Problem(
-                400, f"parameter {name[:100]!r} is unknown; there is {', '.join(names)}", parameter=name[:100]
-            )
-        if len(query.getlist(name)) > 1:
-            raise Problem(400, f"parameter {name!r} is given twice", parameter=name)
-    values = dict(query)
+    values = _each_once(request.query_params.multi_items(), ("durable", "ttl", "expiration", "priority"))
     ttl = read_number(values, "ttl", 0, _MAX_TTL * 1000)
     expiration = read_number(values, "expiration", 0, 2**53)
     # 0 stands for no limit, as in the published interface.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from starlette.requests import HTTPConnection
 
 from qmf.web.access.access import WebAccess
-from qmf.web.access.caller import Caller
 from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.requests import read_destination
 from qmf.web.problems import Problem
-from qmf.web.scopes import Scope
+from qmf.web.scopes import Caller, Scope
 
 
 def may_push(access: WebAccess, owner: Caller | None, destination: Destination) -> bool:

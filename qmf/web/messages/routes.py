@@ -58,7 +58,7 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
     for kind in DestinationKind:
         may = Depends(DestinationRights(kind, services.access))
         creations = APIRouter(tags=tags, dependencies=[may])
-        CreateRoutes(kind, used).add_to(creations)
+        CreateRoutes(kind, used, services.access).add_to(creations)
         add_routes(found, creations)
         consumers = APIRouter(tags=tags, dependencies=[may, Depends(no_query)])
         PullRoutes(kind, used, services.access).add_to(consumers)

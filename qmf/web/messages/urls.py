@@ -1,14 +1,24 @@
-"""The URLs of this interface, and the headers that carry them. Clients are to follow these, and to build none."""
+"""The URLs of this interface, the headers that carry them, and what its routes have in common. Clients are to follow
+URLs that they got, and to build none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.parse import quote
 
 import attrs
+from fastapi import APIRouter
 from starlette.requests import Request
+from starlette.responses import Response
 
+from qmf.web.access.access import WebAccess
 from qmf.web.messages.destinations import Destination, DestinationKind
+from qmf.web.messages.openapi import problems
 from qmf.web.messages.pull_protocol import LinkKind, NextStep
+from qmf.web.messages.requests import read_destination
+from qmf.web.messages.service import MessageService
 
 #: The parts of paths that name protocols.
 AUTO_ACK, ACKNOWLEDGED = "auto-ack", "acknowledged"
@@ -68,3 +78,52 @@ class Urls:
         consumer = self.consumer(id, auto_ack=step.kind is LinkKind.CONSUME_NEXT)
         slash = "/" if step.kind is LinkKind.ACKNOWLEDGEMENT else "-"
         return {f"msg-{step.kind.value}": f"{consumer}/{step.kind.value}{slash}{step.number}", "msg-consumer": consumer}
+
+
+class DestinationRoutes:
+    """Routes of queues, or of topics: base class. Their methods are the endpoints, whose docstrings describe them."""
+
+    def __init__(self, kind: DestinationKind, service: MessageService, access: WebAccess) -> None:
+        self._kind = kind
+        self._service = service
+        self._access = access
+
+    @staticmethod
+    def _route(
+        router: APIRouter,
+        call: str,
+        endpoint: Callable[..., Awaitable[Response]],
+        operation: str,
+        summary: str,
+        *statuses: int,
+        status: int = 200,
+        **described: Any,
+    ) -> None:
+        """Add a route.
+
+        Args:
+            router: gets it.
+            call: method and path.
+            endpoint: answers.
+            operation, summary: its id and its name.
+            statuses: those of the problems that it may answer with.
+            status: of other answers.
+            described: more of FastAPI's arguments.
+        """
+        method, path = call.split(" ", 1)
+        described.setdefault("responses", problems(*statuses))
+        router.add_api_route(
+            path,
+            endpoint,
+            methods=[method],
+            status_code=status,
+            operation_id=operation,
+            summary=summary,
+            response_class=Response,
+            **described,
+        )
+
+    def _destination(self, request: Request, name: str) -> tuple[Destination, Urls]:
+        """The destination that a path names, and its URLs."""
+        destination = read_destination(self._kind, name)
+        return destination, Urls.of(request, destination)

@@ -41,7 +41,6 @@ class OwnMetrics(Collector):
         self.seconds = 0.0
 
     def collect(self) -> Iterator[Metric]:
-        """See `prometheus_client`."""
         client = self._services.client
         yield InfoMetricFamily("qmf_web", "The version of qmf-web", {"version": __version__})
         yield _gauge("qmf_web_connected", "1 while there is a connection to the broker", int(client.connected))

@@ -10,7 +10,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from qmf.web.access.caller import Caller
 from qmf.web.consoles import WebConsole
 from qmf.web.management.parameters import no_unknown_parameters, problems
 from qmf.web.metrics.collecting import Collected, collect
@@ -20,7 +19,7 @@ from qmf.web.metrics.own import OwnMetrics
 from qmf.web.metrics.text_parts import gzip_parts, text_parts
 from qmf.web.parts import PartsResponse
 from qmf.web.readers.readers import PerReader
-from qmf.web.scopes import Scope
+from qmf.web.scopes import Caller, Scope
 from qmf.web.services import WebServices
 from qmf.web.sharing import SharedWork
 

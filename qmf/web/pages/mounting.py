@@ -19,8 +19,7 @@ from starlette.types import Scope
 
 from qmf.web.addresses import from_segment
 from qmf.web.pages.page_state import PageState
-from qmf.web.pages.screens.agent_screen import agent_screen
-from qmf.web.pages.screens.agents_screen import agents_screen
+from qmf.web.pages.screens.agents_screen import agent_screen, agents_screen
 from qmf.web.pages.screens.classes_screen import classes_screen
 from qmf.web.pages.screens.events_screen import events_screen
 from qmf.web.pages.screens.graph_screen import graph_screen
@@ -32,7 +31,7 @@ from qmf.web.pages.screens.plots_screen import plots_screen
 from qmf.web.pages.screens.report_screen import report_screen
 from qmf.web.pages.views.page_urls import AgentsUrl, ClassesUrl, EventsUrl, GraphUrl, ObjectsUrl, PlotsUrl, object_of
 from qmf.web.readers.readers import PerReader
-from qmf.web.reports.asking import ReportQuestion
+from qmf.web.reports.making import ReportQuestion
 from qmf.web.scopes import Scope as WebScope
 from qmf.web.services import WebServices
 
@@ -129,7 +128,6 @@ class _Assets(StaticFiles):
     """Style and script, which browsers may keep: their addresses change with their contents."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        """See `StaticFiles`."""
         response = await super().get_response(path, scope)
         if response.status_code < 400:
             response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
@@ -140,7 +138,6 @@ class _NiceGuiFiles(Mount):
     """NiceGUI's own files and websocket, and nothing else: other unknown paths are the application's to answer."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """See `Mount`."""
         if not scope.get("path", "").startswith(_NICEGUI):
             return Match.NONE, {}
         return super().matches(scope)

@@ -59,22 +59,18 @@ class ReadableConsole:
 
     @property
     def url(self) -> str:
-        """See `WebConsole`."""
         return self._console.url
 
     @property
     def connected(self) -> bool:
-        """See `WebConsole`."""
         return self._console.connected
 
     @property
     def agents(self) -> list[Agent]:
-        """See `WebConsole`."""
         return [agent for agent in self._console.agents if self.sees_agent(agent.name)]
 
     @property
     def broker(self) -> Agent | None:
-        """See `WebConsole`."""
         found = self._console.broker
         return found if found is not None and self.sees_agent(found.name) else None
 
@@ -85,16 +81,13 @@ class ReadableConsole:
         return None if found is None else StillFindingAgents(len(self.agents), None)
 
     def known_classes(self, package: str | None = None, *, agent: str | None = None) -> list[ClassKey]:
-        """See `WebConsole`."""
         found = self._console.known_classes(package, agent=agent)
         return [key for key in found if self._sees_class(key, agent)]
 
     def known_schema(self, class_key: ClassKey) -> AnySchema | None:
-        """See `WebConsole`."""
         return self._console.known_schema(class_key) if self._sees_class(class_key) else None
 
     def agent(self, name: str) -> Agent:
-        """See `WebConsole`."""
         found = self.broker if name == _BROKER else next((item for item in self.agents if item.name == name), None)
         if found is None:
             raise NotFoundError("agent", name, [item.name for item in self.agents])
@@ -109,21 +102,18 @@ class ReadableConsole:
     # -- requests
 
     async def packages(self, timeout: float | None = None) -> Answers[str]:
-        """See `WebConsole`."""
         found = await self.classes(timeout=timeout)
         return Answers(tuple(sorted({key.package for key in found})), found.failures)
 
     async def classes(
         self, package: str | None = None, timeout: float | None = None, *, agent: str | Agent | None = None
     ) -> Answers[ClassKey]:
-        """See `WebConsole`."""
         only = self._asked_agent(agent)
         found = await self._console.classes(package, timeout, agent=only)
         keys = (key for key in found if self._sees_class(key, None if only is None else only.name))
         return Answers(tuple(keys), self.readable_failures(found.failures))
 
     async def schema(self, class_key: ClassKey) -> AnySchema:
-        """See `WebConsole`."""
         if not any(_same_class(key, class_key) for key in self.known_classes(class_key.package)):
             raise NotFoundError("class" if class_key.kind is Kind.DATA else "event class", str(class_key))
         return await self._console.schema(class_key)
@@ -155,7 +145,6 @@ class ReadableConsole:
     def follow(
         self, name: str | None = None, *, interval: float = 5.0, **selection: Unpack[QueryArguments]
     ) -> ReadableFollow:
-        """See `WebConsole`."""
         follow = self._console.follow(name, interval=interval, **selection)
         compared = _named_values(selection.get("where"))
         return ReadableFollow(follow, lambda obj: self.readable(obj, compared), self.readable_failures, self.sees_agent)
@@ -187,13 +176,11 @@ class ReadableConsole:
         return None if any(name in compared for name in hidden) else obj.without(hidden)
 
     def sees_reference(self, target: ObjectId, agent: str) -> bool:
-        """See `ReadRights.sees_reference`."""
         return self._rights.sees_reference(target, agent)
 
     def sees_event(
         self, package: str, name: str, agent: str, object_id: ObjectId | None, texts: Iterable[object]
     ) -> bool:
-        """See `ReadRights.sees_event`."""
         return self._rights.sees_event(package, name, agent, object_id, texts)
 
     def readable_failures(self, failures: Mapping[str, QmfError]) -> Mapping[str, QmfError]:

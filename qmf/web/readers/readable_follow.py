@@ -39,27 +39,22 @@ class ReadableFollow(AsyncIterator[ObjectChange[RemoteObject]], AsyncClosable):
         return (obj for obj in found if obj is not None)
 
     def get(self, object_id: ObjectId) -> RemoteObject | None:
-        """See `Follow`."""
         found = self._follow.get(object_id)
         return None if found is None else self._readable(found)
 
     @property
     def sources(self) -> Mapping[str, FollowMode]:
-        """See `Follow`."""
         return {name: mode for name, mode in self._follow.sources.items() if self._sees_agent(name)}
 
     @property
     def answered(self) -> bool:
-        """See `Follow`."""
         return self._follow.answered
 
     @property
     def failures(self) -> Mapping[str, QmfError]:
-        """See `Follow`."""
         return self._readable_failures(self._follow.failures)
 
     async def close(self) -> None:
-        """See `Follow`."""
         await self._follow.close()
 
     async def __aenter__(self) -> Self:

@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from qmf._background_tasks import BackgroundTasks
-from qmf.web.access.caller import Caller
 from qmf.web.access.read_rights import ReadRights
 from qmf.web.access.rules import WebRules
 from qmf.web.consoles import WebConsole
 from qmf.web.readers.readable_console import ReadableConsole
+from qmf.web.scopes import Caller
 
 #: Consoles of callers from whom something is withheld; of more, those that were not used for the longest time end.
 MAX_READERS = 200

@@ -1,7 +1,7 @@
 """Reports about recorded times, as `qmf-pipeline report` makes them.
 
-`asking` says what a client may ask for, `making` runs the command as a process of its own, `routes` has the route. Only
-`making` knows the command.
+`making` says what a client may ask for, and runs the command as a process of its own, which only it knows; `routes` has
+the route.
 """
 
 from __future__ import annotations

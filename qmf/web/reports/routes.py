@@ -9,11 +9,9 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, Response
 
-from qmf.web.access.caller import Caller
 from qmf.web.problems import Problem
-from qmf.web.reports.asking import ReportQuestion
-from qmf.web.reports.making import ReportMaker
-from qmf.web.scopes import Scope
+from qmf.web.reports.making import ReportMaker, ReportQuestion
+from qmf.web.scopes import Caller, Scope
 from qmf.web.services import WebServices
 
 #: Where reports are.

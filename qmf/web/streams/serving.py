@@ -15,8 +15,8 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from qmf.web.access.caller import Caller
 from qmf.web.consoles import WebConsole
+from qmf.web.scopes import Caller
 from qmf.web.services import WebServices
 from qmf.web.streams.record_log import RecordLog, socket_message, sse_event
 
@@ -87,7 +87,6 @@ class EventStream(StreamingResponse):
         super().__init__(self._records, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See `StreamingResponse`."""
         try:
             await super().__call__(scope, receive, send)
         finally:

@@ -13,8 +13,8 @@ from qmf.bus import MemoryExchange
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey
 from qmf.web import Scope
-from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.rules import CalledObject, WebRules, WebRulesError
+from qmf.web.scopes import Caller, Proof
 
 SHELF = "/api/v1/agents/example.org:store:1/objects/org.example.store:shelf:a~2F1"
 RULES = """group operators ann@QPID

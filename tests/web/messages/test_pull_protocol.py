@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf._state_table import IllegalEvent
-from qmf.web.messages.pull_protocol import LinkKind, NextStep, PullProtocol, Verdict
-from qmf.web.messages.states import TRANSITIONS, ConsumerState, ConsumerTrigger
+from qmf.web.messages.pull_protocol import (
+    TRANSITIONS,
+    ConsumerState,
+    ConsumerTrigger,
+    LinkKind,
+    NextStep,
+    PullProtocol,
+    Verdict,
+)
 
 
 def auto(**options: int | bool) -> PullProtocol[str]:

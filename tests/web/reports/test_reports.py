@@ -14,8 +14,7 @@ from support.web import called, memory_application, web_options
 from qmf.bus import MemoryExchange
 from qmf.web import Scope
 from qmf.web.problems import Problem
-from qmf.web.reports.asking import ReportQuestion
-from qmf.web.reports.making import ReportMaker
+from qmf.web.reports.making import ReportMaker, ReportQuestion
 from qmf.web.reports.routes import PAGE
 
 PEOPLE = {"accept": "text/html,*/*"}

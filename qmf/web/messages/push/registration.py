@@ -13,8 +13,8 @@ import attrs
 from lxml import etree
 
 from qmf.errors import CallerError
-from qmf.web.access.caller import Caller, Proof
 from qmf.web.messages.destinations import Destination, DestinationKind
+from qmf.web.scopes import Caller, Proof
 
 #: Bytes of a document, at most.
 MAX_DOCUMENT = 64 * 1024

@@ -8,23 +8,15 @@ import attrs
 from nicegui import ui
 
 from qmf.schema import Kind
-from qmf.views.text import clean, one_line, plural
+from qmf.views.text import clean, plural
 from qmf.web.pages.live.catalogue import Catalogue, ClassSummary
-from qmf.web.pages.screens.data_table import DataTable
-from qmf.web.pages.screens.open_page import OpenPage
-from qmf.web.pages.screens.pager import Pager
-from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
+from qmf.web.pages.screens.data_table import DataTable, Pager
+from qmf.web.pages.screens.open_page import OpenPage, show_text
+from qmf.web.pages.views.agent_view import CLASS_COLUMNS, class_row
+from qmf.web.pages.views.data_rows import DataRow, PageOf, page_of
 from qmf.web.pages.views.page_texts import some_of
 from qmf.web.pages.views.page_urls import DEFAULT_SIZE, ClassesUrl, EventsUrl, class_url
-from qmf.web.pages.views.paging import PageOf, page_of
 
-_COLUMNS = (
-    DataColumn("name", "Class"),
-    DataColumn("objects", "Objects", right=True),
-    DataColumn("package", "Package"),
-    DataColumn("kind", "Kind"),
-    DataColumn("desc", "Description"),
-)
 _KEYS: Mapping[str, Callable[[ClassSummary], str | int]] = {
     "name": lambda item: item.name.lower(),
     "objects": lambda item: item.total or 0,
@@ -43,11 +35,8 @@ async def classes_screen(visit: OpenPage, url: ClassesUrl) -> None:
         with ui.element("div").classes("qmf-bar"):
             box = ui.input("Filter", value=url.filter).props("dense outlined clearable debounce=200")
             box.classes("qmf-filter")
-        table = DataTable("Classes", _COLUMNS, empty="No class.", on_sort=lambda name: sort_by(name))
-        with ui.element("div").classes("qmf-bar"):
-            count = ui.label().classes("qmf-count").props('role="status"')
-            ui.element("div").classes("qmf-grow")
-            pager = Pager(lambda step: show(attrs.evolve(current, page=shown.number + step)))
+        table = DataTable("Classes", CLASS_COLUMNS, empty="No class.", on_sort=lambda name: sort_by(name))
+        pager = Pager(lambda step: show(attrs.evolve(current, page=shown.number + step)))
         failures = ui.label().classes("qmf-problem")
     shown: PageOf[ClassSummary] = page_of((), 1, DEFAULT_SIZE)
 
@@ -56,11 +45,9 @@ async def classes_screen(visit: OpenPage, url: ClassesUrl) -> None:
         found = chosen.of(current)
         shown = page_of(found, current.page, DEFAULT_SIZE)
         table.show([_row(item) for item in shown.items], sort=current.sort, descending=current.descending)
-        count.set_text(plural(len(found), "class", "classes"))
-        pager.show(shown.number, shown.pages)
+        pager.show(plural(len(found), "class", "classes"), shown.number, shown.pages)
         failed = [f"{agent}: {error}" for agent, error in site.catalogue.failures.items()]
-        failures.set_text(clean(some_of(failed)))
-        failures.set_visibility(bool(failed) and site.connection.connected)
+        show_text(failures, clean(some_of(failed)) if site.connection.connected else "")
 
     def show(changed: ClassesUrl) -> None:
         nonlocal current
@@ -103,17 +90,6 @@ def _has_words(item: ClassSummary, words: Sequence[str]) -> bool:
 
 
 def _row(item: ClassSummary) -> DataRow:
-    data = item.kind is Kind.DATA
-    href = class_url(item.package, item.name) if data else str(EventsUrl(classes=f"{item.package}:{item.name}"))
-    versions = f" ({len(item.keys)} versions)" if len(item.keys) > 1 else ""
-    count = "" if not data else "…" if item.total is None else f"{item.total:,}"
-    return DataRow(
-        f"{item.kind.value} {item.package}:{item.name}",
-        (
-            Cell(clean(item.title), href, "strong"),
-            Cell(count),
-            Cell(clean(item.package), kind="dim"),
-            Cell(("objects" if data else "events") + versions, kind="dim"),
-            Cell(one_line(item.desc), whole=True),
-        ),
-    )
+    if item.kind is not Kind.DATA:
+        return class_row(item, str(EventsUrl(classes=f"{item.package}:{item.name}")), "")
+    return class_row(item, class_url(item.package, item.name), "…" if item.total is None else f"{item.total:,}")

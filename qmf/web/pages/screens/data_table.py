@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import attrs
+from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
@@ -83,3 +84,26 @@ class DataTable(Element, component="data_table.js"):
 
 def _with_text(handler: Callable[[str], object]) -> Callable[[GenericEventArguments], object]:
     return lambda event: handler(str(event.args))
+
+
+class Pager:
+    """The bar below a table: how much it has, and two buttons, which the keys ``[`` and ``]`` press, with the number of
+    the page between them.
+    """
+
+    def __init__(self, on_turn: Callable[[int], object]) -> None:
+        """`on_turn` is called with -1 or 1."""
+        with ui.element("div").classes("qmf-bar") as self.bar:
+            self._count = ui.label().classes("qmf-count").props('role="status"')
+            ui.element("div").classes("qmf-grow")
+            self._previous = ui.button("Previous", on_click=lambda: on_turn(-1))
+            self._previous.props("flat dense id=qmf-previous no-caps")
+            self._number = ui.label().classes("qmf-count")
+            self._next = ui.button("Next", on_click=lambda: on_turn(1)).props("flat dense id=qmf-next no-caps")
+
+    def show(self, count: str, page: int, pages: int) -> None:
+        """Show how much there is, in words, and that this is page `page` of `pages`, from 1."""
+        self._count.set_text(count)
+        self._number.set_text(f"page {page:,} of {pages:,}")
+        self._previous.set_enabled(page > 1)
+        self._next.set_enabled(page < pages)

@@ -8,7 +8,7 @@ from nicegui import ui
 from qmf.schema import Severity
 from qmf.views.text import plural
 from qmf.web.pages.screens.data_table import DataTable
-from qmf.web.pages.screens.open_page import OpenPage
+from qmf.web.pages.screens.open_page import OpenPage, show_text
 from qmf.web.pages.views.event_view import EVENT_COLUMNS, MOST_SHOWN, event_filter, event_rows
 from qmf.web.pages.views.page_urls import EventsUrl
 
@@ -64,9 +64,7 @@ async def events_screen(visit: OpenPage, url: EventsUrl) -> None:
         update()
 
     def show_problem() -> None:
-        text = event_filter(current)[1]
-        problem.set_text(text)
-        problem.set_visibility(bool(text))
+        show_text(problem, event_filter(current)[1])
 
     def toggle() -> None:
         nonlocal paused

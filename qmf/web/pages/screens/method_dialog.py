@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+import attrs
 from nicegui import ui
 
 from qmf.errors import QmfError
@@ -12,8 +13,7 @@ from qmf.schema import Method
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean, one_line
 from qmf.web.access.explanations import explain
-from qmf.web.pages.screens.long_text import cut_html
-from qmf.web.pages.screens.open_page import OpenPage
+from qmf.web.pages.screens.open_page import OpenPage, cut_html, show_text
 from qmf.web.pages.views.method_effects import is_dangerous, needs_confirmation
 from qmf.web.pages.views.method_form import (
     FormField,
@@ -92,34 +92,24 @@ def _name(obj: ObjectView) -> str:
     return f"{_title(obj)} at {clean(obj.identity.key.agent_name)}"
 
 
+@attrs.define(eq=False)
 class _Form:
     """A form in a dialog, then a confirmation, then the answer."""
 
-    def __init__(
-        self,
-        visit: OpenPage,
-        title: str,
-        desc: str,
-        fields: Sequence[FormField],
-        read: Callable[[Mapping[str, str]], Values],
-        carry_out: Callable[[Values], Awaitable[list[tuple[str, str]]]],
-        question: str,
-        verb: str,
-        scope: Scope,
-        *,
-        dangerous: bool = False,
-    ) -> None:
-        self._visit = visit
-        self._title = title
-        self._desc = desc
-        self._fields = fields
-        self._read = read
-        self._carry_out = carry_out
-        self._question = question
-        self._verb = verb
-        self._scope = scope
-        self._dangerous = dangerous
-        self._boxes: dict[str, ui.input | ui.textarea | ui.select] = {}
+    _visit: OpenPage
+    _title: str
+    _desc: str
+    _fields: Sequence[FormField]
+    _read: Callable[[Mapping[str, str]], Values]
+    _carry_out: Callable[[Values], Awaitable[list[tuple[str, str]]]]
+    _question: str
+    _verb: str
+    _scope: Scope
+    _dangerous: bool = attrs.field(default=False, kw_only=True)
+    _boxes: dict[str, ui.input | ui.textarea | ui.select] = attrs.field(factory=dict, init=False)
+    _dialog: ui.dialog = attrs.field(init=False)
+    _area: ui.element = attrs.field(init=False)
+    _problem: ui.label = attrs.field(init=False)
 
     def open(self) -> None:
         """Show the form."""
@@ -244,8 +234,7 @@ class _Form:
                 ui.button("Close", on_click=self._dialog.close).props("flat no-caps autofocus")
 
     def _fail(self, text: str) -> None:
-        self._problem.set_text(clean(text))
-        self._problem.set_visibility(True)
+        show_text(self._problem, clean(text))
 
 
 def _listing(items: Sequence[tuple[str, str]]) -> str:

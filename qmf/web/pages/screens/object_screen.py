@@ -16,12 +16,10 @@ from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import TooManySeriesError
 from qmf.web.pages.screens.data_table import DataTable
-from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.method_dialog import open_method_dialog, open_properties_dialog
-from qmf.web.pages.screens.open_page import OpenPage
-from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
+from qmf.web.pages.screens.open_page import OpenPage, cut_html, show_text
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow, cut
 from qmf.web.pages.views.event_view import EVENT_COLUMNS, events_about
-from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.method_effects import is_dangerous
 from qmf.web.pages.views.object_view import (
     PROPERTY_COLUMNS,
@@ -165,8 +163,7 @@ class _ObjectPage:
             empty="Nothing refers to it." if self._finder.complete else "Looking…",
         )
         left = len(found) - MOST_REFERRERS
-        self._more.set_text(f"{plural(left, 'more object')} not shown." if left > 0 else "")
-        self._more.set_visibility(left > 0)
+        show_text(self._more, f"{plural(left, 'more object')} not shown." if left > 0 else "")
 
     @staticmethod
     def _plot(text: str) -> None:

@@ -6,10 +6,9 @@ import attrs
 from nicegui import ui
 
 from qmf.views.text import clean, one_line, plural
-from qmf.web.pages.screens.data_table import DataTable
-from qmf.web.pages.screens.open_page import OpenPage
-from qmf.web.pages.screens.pager import Pager
-from qmf.web.pages.views.long_texts import cut
+from qmf.web.pages.screens.data_table import DataTable, Pager
+from qmf.web.pages.screens.open_page import OpenPage, show_text
+from qmf.web.pages.views.data_rows import cut
 from qmf.web.pages.views.object_table import TablePage
 from qmf.web.pages.views.page_texts import some_of
 from qmf.web.pages.views.page_urls import PAGE_SIZES, ObjectsUrl
@@ -38,10 +37,8 @@ async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
             own.tooltip("With what agents and consoles create on the broker for themselves")
         problem = ui.label().classes("qmf-problem").props('role="status"')
         table = DataTable(title, on_sort=lambda name: sort_by(name), marked=True)
-        with ui.element("div").classes("qmf-bar"):
-            count = ui.label().classes("qmf-count").props('role="status"')
-            ui.element("div").classes("qmf-grow")
-            pager = Pager(lambda step: turn_page(step))
+        pager = Pager(lambda step: turn_page(step))
+        with pager.bar:
             size = ui.select(list(PAGE_SIZES), value=url.size, label="Rows").props("dense outlined options-dense")
 
     current = url
@@ -66,10 +63,8 @@ async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
             busy=not page.complete,
             empty=_empty(page),
         )
-        problem.set_text(some_of([*filter(None, [page.problem]), *page.failures]))
-        problem.set_visibility(bool(page.problem or page.failures))
-        count.set_text(_count_text(page))
-        pager.show(page.page, page.pages)
+        show_text(problem, some_of([*filter(None, [page.problem]), *page.failures]))
+        pager.show(_count_text(page), page.page, page.pages)
 
     async def show(changed: ObjectsUrl) -> None:
         nonlocal current

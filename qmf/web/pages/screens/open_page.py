@@ -19,20 +19,18 @@ from qmf._version import __version__
 from qmf.console.aio import ObjectId
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean
-from qmf.web.access.caller import Caller
 from qmf.web.access.rules import SET_PROPERTIES, called_object
 from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.followed import LiveObjects, remote_object
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
 from qmf.web.pages.live.shared_state import SharedState
-from qmf.web.pages.screens.long_text import cut_html
+from qmf.web.pages.views.data_rows import cut
 from qmf.web.pages.views.first_rows import FirstPages
-from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import ClassTable, ClassTables
 from qmf.web.pages.views.overview import connection_text, finding_text
 from qmf.web.pages.views.page_urls import ObjectsUrl, with_query
-from qmf.web.scopes import Scope
+from qmf.web.scopes import Caller, Scope
 from qmf.web.services import WebServices
 
 #: Where style and script of the pages are found, and the folder that they are in.
@@ -67,6 +65,12 @@ T = TypeVar("T")
 def asset(name: str) -> str:
     """The address of a file in `STATIC`; another one after it changed, so that browsers may keep it."""
     return f"{ASSETS}/{name}?{hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]}"
+
+
+def show_text(label: ui.label, text: str) -> None:
+    """Set the text of a label, which is hidden without any."""
+    label.set_text(text)
+    label.set_visibility(bool(text))
 
 
 class OpenPage:
@@ -216,8 +220,7 @@ class OpenPage:
             banner.set_visibility(not state.connected)
             words.set_text(text)
             search = finding_text(self.site.client.finding_agents) if state.connected else ""
-            finding.set_text(search)
-            finding.set_visibility(bool(search))
+            show_text(finding, search)
             url = clean(state.url)
             broker.set_text(url if state.connected else f"not connected: {url}")
             for element, name in ((main, "qmf-lost"), (broker, "lost")):
@@ -325,3 +328,15 @@ def _bare_html(text: str) -> None:
 def _keys() -> str:
     rows = "".join(f"<dt><kbd>{html.escape(keys)}</kbd></dt><dd>{html.escape(what)}</dd>" for keys, what in _KEYS)
     return f"<h2>Keys</h2><dl>{rows}</dl>"
+
+
+def cut_html(text: str) -> str:
+    """A text as HTML; of a long one the beginning, with all of it as its title and on a button that copies it."""
+    shown = cut(text)
+    if shown == text:
+        return html.escape(text)
+    full = html.escape(text)
+    return (
+        f'<span title="{full}">{html.escape(shown)}</span>'
+        f'<button type="button" class="qmf-mini" data-copy="{full}">Copy</button>'
+    )

@@ -11,7 +11,7 @@ from qmf.views.text import clean
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.shared_state import ALERT
 from qmf.web.pages.screens.data_table import DataTable
-from qmf.web.pages.screens.open_page import OpenPage
+from qmf.web.pages.screens.open_page import OpenPage, show_text
 from qmf.web.pages.views.event_view import EVENT_COLUMNS, event_rows
 from qmf.web.pages.views.overview import (
     AGENT_COLUMNS,
@@ -23,7 +23,7 @@ from qmf.web.pages.views.overview import (
     overview,
 )
 from qmf.web.pages.views.page_urls import EventsUrl, class_url
-from qmf.web.pages.views.sparkline import HEIGHT, WIDTH
+from qmf.web.pages.views.plots import HEIGHT, WIDTH
 
 #: Events that the overview shows.
 LATEST_EVENTS = 10
@@ -65,8 +65,7 @@ async def overview_screen(visit: OpenPage) -> None:
         brokers.show(broker_rows(site, known, now))
         agents.show(found.agents)
         left = found.all_agents - len(found.agents)
-        more.set_text(f"{left:,} more agents are in the table of agents." if left > 0 else "")
-        more.set_visibility(left > 0)
+        show_text(more, f"{left:,} more agents are in the table of agents." if left > 0 else "")
         events.show(event_rows(site.events.newest_first(), EventsUrl(), LATEST_EVENTS))
 
     visit.on_update(update, counts=True)

@@ -7,7 +7,7 @@ import html
 from nicegui import ui
 
 from qmf.web.pages.screens.open_page import OpenPage
-from qmf.web.reports.asking import ReportQuestion
+from qmf.web.reports.making import ReportQuestion
 from qmf.web.reports.routes import PAGE
 
 #: Times up to the end of the recording that are a click away.

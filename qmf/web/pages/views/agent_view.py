@@ -57,26 +57,30 @@ def agent_classes(classes: Iterable[ClassSummary], used: Iterable[ClassKey], age
     """
     names = {(key.kind, key.package, key.name) for key in used}
     return [
-        _class_row(item, agent)
+        _row_of_agent(item, agent)
         for item in classes
         if (item.kind, item.package, item.name) in names or (item.counts or {}).get(agent)
     ]
 
 
-def _class_row(item: ClassSummary, agent: str) -> DataRow:
-    if item.kind is Kind.DATA:
-        href = str(ObjectsUrl(item.package, item.name, agent=agent))
-        objects = ABSENT if item.counts is None else f"{item.counts.get(agent, 0):,}"
-    else:
-        href = str(EventsUrl(classes=f"{item.package}:{item.name}", agent=agent))
-        objects = ""
+def class_row(item: ClassSummary, href: str, objects: str) -> DataRow:
+    """A class as a row of `CLASS_COLUMNS`, with the page that it leads to and how many objects there are."""
+    data = item.kind is Kind.DATA
+    versions = f" ({len(item.keys)} versions)" if len(item.keys) > 1 else ""
     return DataRow(
-        href,
+        f"{item.kind.value} {item.package}:{item.name}",
         (
             Cell(clean(item.title), href, "strong"),
             Cell(objects),
             Cell(clean(item.package), kind="dim"),
-            Cell("objects" if item.kind is Kind.DATA else "events", kind="dim"),
+            Cell(("objects" if data else "events") + versions, kind="dim"),
             Cell(one_line(item.desc), whole=True),
         ),
     )
+
+
+def _row_of_agent(item: ClassSummary, agent: str) -> DataRow:
+    if item.kind is not Kind.DATA:
+        return class_row(item, str(EventsUrl(classes=f"{item.package}:{item.name}", agent=agent)), "")
+    objects = ABSENT if item.counts is None else f"{item.counts.get(agent, 0):,}"
+    return class_row(item, str(ObjectsUrl(item.package, item.name, agent=agent)), objects)

@@ -1,12 +1,19 @@
-"""Columns, rows and cells of the tables of pages; the table in the browser (`DataTable`) shows them as they are."""
+"""Columns, rows, cells and pages of tables; the table in the browser (`DataTable`) shows them as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
 
 import attrs
 
-from qmf.web.pages.views.long_texts import cut
+#: Characters of a name or value that are shown in a table or a heading; who wants the rest points at it or copies it.
+LONGEST_SHOWN = 120
+
+
+def cut(text: str) -> str:
+    """A text as it is shown: a long one ends after `LONGEST_SHOWN` characters, with ``…``."""
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
 @attrs.frozen
@@ -94,3 +101,22 @@ def _text_cell(text: str) -> dict[str, object]:
     """What is shown of a text; also all of it, if that is more."""
     shown = cut(text)
     return {"t": shown} if shown == text else {"t": shown, "f": text}
+
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class PageOf(Generic[T]):
+    """A page: its items, its number from 1, and how many pages there are."""
+
+    items: Sequence[T]
+    number: int
+    pages: int
+
+
+def page_of(items: Sequence[T], number: int, size: int) -> PageOf[T]:
+    """Page `number` of `size` items each; the last one if there are fewer."""
+    pages = max(1, -(-len(items) // size))
+    number = min(max(1, number), pages)
+    return PageOf(items[(number - 1) * size : number * size], number, pages)

@@ -15,9 +15,8 @@ from qmf.console.aio.first_objects import AGENTS_AT_FIRST
 from qmf.errors import QmfError
 from qmf.views.internal import BROKER_PACKAGE, SESSION
 from qmf.web.pages.live.shared_state import SharedState
-from qmf.web.pages.views.page_columns import columns_of
+from qmf.web.pages.views.page_columns import PageColumn, columns_of
 from qmf.web.pages.views.page_urls import ObjectsUrl
-from qmf.web.pages.views.value_columns import PageColumn
 
 #: Seconds to wait for them; then a page is sent without, and they are shown when they come.
 WAIT = 0.8

@@ -12,7 +12,7 @@ from qmf.views.fields import find_field
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import LiveObjects, remote_object
-from qmf.web.pages.views.value_columns import PageColumn
+from qmf.web.pages.views.page_columns import PageColumn
 
 
 def object_test(

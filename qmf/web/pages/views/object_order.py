@@ -18,7 +18,7 @@ from qmf.views.conditions import Test
 from qmf.views.fields import NO_VALUE, SortKey, sort_key
 from qmf.views.objects import ObjectView, object_view
 from qmf.web.pages.live.followed import LiveObjects
-from qmf.web.pages.views.value_columns import PageColumn
+from qmf.web.pages.views.page_columns import PageColumn
 
 #: Seconds that the loop is kept at most before others have their turn.
 SLICE = 0.01

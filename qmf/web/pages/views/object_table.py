@@ -18,16 +18,13 @@ from qmf.views.units import rate_text
 from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.shared_state import SharedState
-from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
+from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow, cut, page_of
 from qmf.web.pages.views.first_rows import FirstPages
-from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_filter import object_test
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
-from qmf.web.pages.views.page_columns import chosen_columns, columns_of, default_columns
+from qmf.web.pages.views.page_columns import PageColumn, chosen_columns, columns_of, default_columns
 from qmf.web.pages.views.page_texts import ABSENT, heard_text, value_text
 from qmf.web.pages.views.page_urls import ObjectsUrl, agent_url, object_url
-from qmf.web.pages.views.paging import page_of
-from qmf.web.pages.views.value_columns import PageColumn
 
 #: Orders of one class that are kept for the browsers that look at it.
 MOST_ORDERS = 20

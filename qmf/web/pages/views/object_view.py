@@ -18,7 +18,7 @@ from qmf.web.pages.live.series import PlottedSeries, SeriesStore
 from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow, Part
 from qmf.web.pages.views.page_texts import ABSENT, plain_text, value_text
 from qmf.web.pages.views.page_urls import PlottedValue, object_url
-from qmf.web.pages.views.sparkline import spark_line
+from qmf.web.pages.views.plots import spark_line
 
 #: Seconds that the small plots show.
 SPARK_WINDOW = 300.0

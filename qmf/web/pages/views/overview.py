@@ -17,7 +17,7 @@ from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow
 from qmf.web.pages.views.page_texts import ABSENT, ago_text, heard_text, instant_text, object_title
 from qmf.web.pages.views.page_urls import agent_url, object_url
-from qmf.web.pages.views.sparkline import SparkLine, spark_line
+from qmf.web.pages.views.plots import SparkLine, spark_line
 
 #: Alerts and agents that the overview shows at most.
 MOST_ALERTS = 50

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.web.access.caller import Proof
 from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.push.registration import (
     Credentials,
@@ -20,6 +19,7 @@ from qmf.web.messages.push.registration import (
     registration_owner,
     write_registration,
 )
+from qmf.web.scopes import Proof
 
 ORDERS = Destination(DestinationKind.QUEUE, "orders")
 TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=20).map(str.strip).filter(bool)

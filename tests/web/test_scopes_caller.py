@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qmf.web import Scope
-from qmf.web.access.caller import Caller, Proof
 from qmf.web.management.jobs import Jobs
+from qmf.web.scopes import Caller, Proof
 
 
 def caller(name: str, proof: Proof) -> Caller:

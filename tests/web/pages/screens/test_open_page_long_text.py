@@ -8,7 +8,7 @@ import re
 import pytest
 from web.pages.browsing import SHELVES, Scene, needs_browser, window
 
-from qmf.web.pages.screens.long_text import cut_html
+from qmf.web.pages.screens.open_page import cut_html
 from qmf.web.pages.views.data_rows import Cell, Part
 
 needs_browser()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from qmf.web.pages.views.data_rows import PageOf, page_of
 from qmf.web.pages.views.page_urls import AgentsUrl, ClassesUrl
-from qmf.web.pages.views.paging import PageOf, page_of
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmf.console.aio import ObjectId
-from qmf.web.pages.views.sparkline import HEIGHT, MOST_POINTS, WIDTH, spark_line, thin_out
+from qmf.web.pages.views.plots import HEIGHT, SPARK_POINTS, WIDTH, spark_line, thin_out
 
 AGENT = "example.org:store:1"
 SHELF = ObjectId("org.example.store:shelf:a/1", AGENT)
@@ -19,7 +19,7 @@ def test_small_plots() -> None:
     assert all(0 <= y <= HEIGHT for _, y in points)
     assert (line.low, line.high) == (1, 3)
     many = [(float(at), float(at % 7)) for at in range(10_000)]
-    few = thin_out(many, MOST_POINTS)
-    assert len(few) <= MOST_POINTS + 1
+    few = thin_out(many, SPARK_POINTS)
+    assert len(few) <= SPARK_POINTS + 1
     assert few == sorted(few)
     assert {value for _, value in few} >= {0.0, 6.0}
