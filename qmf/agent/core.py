@@ -24,8 +24,7 @@ from qmf.agent.requests.dispatcher import RequestDispatcher
 from qmf.agent.requests.method_handler import MethodHandler
 from qmf.agent.requests.query_handler import QueryHandler
 from qmf.agent.requests.subscription_handler import ANNOUNCEMENT, VERSION, SubscriptionHandler
-from qmf.agent.sending.message_sender import MessageSender
-from qmf.agent.sending.sequence_numbers import SequenceNumbers
+from qmf.agent.sending.message_sender import MessageSender, SequenceNumbers
 from qmf.bus.backoff import Backoff
 from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
 from qmf.bus.waiting import open_when_there

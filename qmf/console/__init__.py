@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from qmf.console.callbacks import Console, DebugConsole
     from qmf.console.events import Event
     from qmf.console.identity import BrokerURL, ClassKey, ObjectId
-    from qmf.console.method_result import MethodResult
-    from qmf.console.proxies import Agent, Broker, Object
+    from qmf.console.proxies import Agent, Broker, MethodResult, Object
     from qmf.console.schema_views import SchemaArgument, SchemaClass, SchemaMethod, SchemaProperty, SchemaStatistic
     from qmf.console.session import Session
 else:
@@ -27,8 +26,7 @@ else:
             "qmf.console.events": "Event",
             "qmf.console.identity": "BrokerURL ClassKey ObjectId",
             "qmf._loop_thread": "LoopThread",
-            "qmf.console.method_result": "MethodResult",
-            "qmf.console.proxies": "Agent Broker Object",
+            "qmf.console.proxies": "Agent Broker MethodResult Object",
             "qmf.console.schema_views": "SchemaArgument SchemaClass SchemaMethod SchemaProperty SchemaStatistic",
             "qmf.console.session": "Session",
         },

@@ -19,8 +19,7 @@ from qmf.console.broker_options import AddBrokerOptions
 from qmf.console.console_notifier import ConsoleNotifier
 from qmf.console.events import Event
 from qmf.console.identity import ClassKey
-from qmf.console.method_result import MethodResult
-from qmf.console.proxies import Agent, Broker, MethodCall, Object, SessionApi
+from qmf.console.proxies import Agent, Broker, MethodCall, MethodResult, Object, SessionApi
 from qmf.console.schema_views import SchemaClass
 from qmf.console.selection import Selection, select
 from qmf.errors import CallerError, LinkError, NetworkError, QmfError, RemoteError

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from qmf.console.events import Event
     from qmf.console.identity import ClassKey
-    from qmf.console.method_result import MethodResult
-    from qmf.console.proxies import Agent, Broker, Object
+    from qmf.console.proxies import Agent, Broker, MethodResult, Object
 
 
 class Console:

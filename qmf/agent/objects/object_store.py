@@ -19,7 +19,7 @@ from qmf.agent.layout import object_state
 from qmf.agent.model.arguments import Event
 from qmf.agent.model.managed_object import ManagedObject, layout_of
 from qmf.agent.objects.change_log import ChangeLog
-from qmf.agent.objects.object_keys import index_key
+from qmf.agent.objects.provided_class import index_key
 from qmf.errors import CallerError
 from qmf.protocol.values import ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema, EventSchema

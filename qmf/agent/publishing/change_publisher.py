@@ -27,8 +27,7 @@ from qmf.agent.objects.change_log import Changed
 from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.object_writer import Item, ObjectWriter
 from qmf.agent.sending.message_batcher import MessageBatcher, report_unencodable
-from qmf.agent.sending.message_sender import MessageSender
-from qmf.agent.sending.sequence_numbers import SequenceNumbers
+from qmf.agent.sending.message_sender import MessageSender, SequenceNumbers
 from qmf.errors import NetworkError, QmfError
 from qmf.protocol import Content, Heartbeat, ObjectData, ObjectsIndication, data_key, heartbeat_key, topic_exchange
 from qmf.schema import ClassKey

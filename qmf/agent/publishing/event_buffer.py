@@ -16,7 +16,7 @@ from qmf.agent.clock import Clock
 from qmf.agent.publishing.event_message import EventKind, EventMessage, Item
 from qmf.agent.publishing.event_rate_limiter import EventRateLimiter
 from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_OBJECTS
-from qmf.agent.sending.sequence_numbers import SequenceNumbers
+from qmf.agent.sending.message_sender import SequenceNumbers
 from qmf.protocol import AgentInfo, event_key
 from qmf.schema import ClassKey
 

@@ -21,8 +21,7 @@ from qmf.agent.metrics import AgentMetrics
 from qmf.agent.publishing.event_buffer import EventBuffer
 from qmf.agent.publishing.event_message import EventKind, EventMessage, EventMessageEncoder, Item
 from qmf.agent.publishing.event_rate_limiter import EventLimit, EventRateLimiter
-from qmf.agent.sending.message_sender import MessageSender
-from qmf.agent.sending.sequence_numbers import SequenceNumbers
+from qmf.agent.sending.message_sender import MessageSender, SequenceNumbers
 from qmf.errors import LinkError, NetworkError
 from qmf.protocol import EventData, topic_exchange
 from qmf.schema import ClassKey

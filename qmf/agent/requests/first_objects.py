@@ -22,8 +22,7 @@ from qmf.agent.model.managed_object import ManagedObject, layout_of
 from qmf.agent.model.value_readers import make_reader_of
 from qmf.agent.objects.object_sources import ObjectSelection
 from qmf.agent.objects.provided_class import used_names
-from qmf.agent.requests.selections import Matcher
-from qmf.agent.requests.text_search import ObjectSearch
+from qmf.agent.requests.selections import Matcher, ObjectSearch
 from qmf.agent.sending.message_batcher import report_unencodable
 from qmf.errors import QmfError
 from qmf.protocol import ObjectData, OrderKey, place_of

@@ -19,8 +19,7 @@ from qmf.agent.objects.object_sources import ObjectSelection, expand_selection
 from qmf.agent.objects.object_store import object_data
 from qmf.agent.publishing.object_writer import Item, Message, ObjectWriter
 from qmf.agent.publishing.row_writer import Row, RowWriter, content
-from qmf.agent.requests.selections import Matcher
-from qmf.agent.requests.text_search import ObjectSearch
+from qmf.agent.requests.selections import Matcher, ObjectSearch
 from qmf.codec.errors import EncodeError
 from qmf.protocol import ObjectData, ObjectsResponse
 

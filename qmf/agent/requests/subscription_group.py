@@ -18,7 +18,7 @@ from contextlib import aclosing
 import attrs
 
 from qmf.agent.publishing.object_writer import ObjectWriter
-from qmf.agent.publishing.row_object_writer import RowObjectWriter
+from qmf.agent.publishing.row_writer import RowObjectWriter
 from qmf.agent.requests.subscription_view import SubscriptionView, Written
 from qmf.agent.sending.message_batcher import BatchedSender, MessageBatcher
 from qmf.agent.sending.message_sender import MessageSender

@@ -21,8 +21,7 @@ from qmf.agent.clock import Clock
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSources
 from qmf.agent.publishing.object_writer import ObjectWriter
-from qmf.agent.publishing.row_object_writer import RowObjectWriter
-from qmf.agent.publishing.row_writer import RowWriter
+from qmf.agent.publishing.row_writer import RowObjectWriter, RowWriter
 from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.selections import class_of_selection, compile_where, selection_of

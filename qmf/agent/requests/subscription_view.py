@@ -24,8 +24,7 @@ from qmf.agent.objects.change_log import Changed
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources, expand_selection
 from qmf.agent.objects.object_store import object_data
 from qmf.agent.publishing.object_writer import Item, ObjectWriter
-from qmf.agent.publishing.row_object_writer import RowObjectWriter
-from qmf.agent.publishing.row_writer import Row
+from qmf.agent.publishing.row_writer import Row, RowObjectWriter
 from qmf.agent.requests.selections import Matcher, with_selected_values
 from qmf.agent.sending.message_batcher import report_unencodable
 from qmf.errors import QmfError

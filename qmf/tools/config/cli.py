@@ -12,8 +12,8 @@ from qmf.errors import NotFoundError
 from qmf.tools.config import listings
 from qmf.tools.config.changes import Changes
 from qmf.tools.config.completion import candidates, completion_script
+from qmf.tools.config.listings import as_json, values_of, with_bindings
 from qmf.tools.config.options import CLASSES, parse
-from qmf.tools.config.values import as_json, values_of, with_bindings
 from qmf.tools.connecting import FAILED, OK, access_of, open_broker, run_tool
 
 

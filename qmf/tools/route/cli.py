@@ -10,11 +10,10 @@ import attrs
 
 from qmf.tools.connecting import OK, access_of, check_connection_options, open_broker, run_tool
 from qmf.tools.route.changes import RouteChanges, RouteOptions, RouteSpec
-from qmf.tools.route.listings import dot_lines, link_lines, map_lines, route_lines
+from qmf.tools.route.listings import Topology, dot_lines, link_lines, map_lines, route_lines
 from qmf.tools.route.options import USAGE, build_parser
 from qmf.tools.route.places import BrokerPlace
 from qmf.tools.route.routed_broker import RoutedBroker
-from qmf.tools.route.topology import Topology
 
 #: Exit code for wrong arguments, as of Apache's tool (-1).
 WRONG_ARGUMENTS = 255

@@ -10,7 +10,7 @@ from support.growth import growth
 
 from qmf.client import Binding, BrokerAgent, BrokerObject, Exchange, Queue
 from qmf.tools.config import listings
-from qmf.tools.config.values import as_json, with_bindings
+from qmf.tools.config.listings import as_json, with_bindings
 
 #: A little more than eight times the work of an eighth.
 MOST = 8.5

@@ -11,7 +11,7 @@ from support.waiting import until
 
 from qmf.agent import Agent, ObjectId
 from qmf.agent.publishing import event_buffer
-from qmf.agent.sending.sequence_numbers import SequenceNumbers
+from qmf.agent.sending.message_sender import SequenceNumbers
 from qmf.errors import DisconnectedError, LinkError
 from qmf.protocol import Envelope, EventsIndication, Heartbeat, ObjectsIndication
 from qmf.testing import ManualClock

@@ -12,7 +12,7 @@ from support.fake_bus import FakeBus
 
 from qmf.agent import Agent
 from qmf.agent.providers import Page, Provider, ProviderQuery
-from qmf.agent.requests.text_search import ObjectSearch
+from qmf.agent.requests.selections import ObjectSearch
 from qmf.protocol import ObjectsResponse, OrderKey, TextSearch
 from qmf.schema import ClassKey
 
