@@ -52,11 +52,7 @@ class QueueRates:
     """Compares samples of queues, each with the one before."""
 
     def __init__(self, patterns: Iterable[re.Pattern[str]] = ()) -> None:
-        """Begin without a sample.
-
-        Args:
-            patterns: only queues whose names begin with a match; none for all.
-        """
+        """Begin without a sample; `patterns`: only queues whose names begin with a match; none for all."""
         self._patterns = tuple(patterns)
         self._samples: dict[str, QueueSample] = {}
 
@@ -117,10 +113,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool.
-
-    Args:
-        argv: arguments without the program's name; None means those of the process.
+    """Run the tool; `argv`: arguments without the program's name; None means those of the process.
 
     Returns:
         0 for success, also after Ctrl-C; 1 if the broker cannot be reached. Wrong usage ends the program with 2.

@@ -28,7 +28,6 @@ def important_statistics(
     If these are few, others follow. Each group but the first is in the order of the schema.
 
     Args:
-        schemas: versions of the class.
         objects: values by wire name of some of its objects; without any, the order of the schema decides.
         most: how many at most.
     """

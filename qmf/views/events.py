@@ -125,7 +125,6 @@ class LostEvents(EventView):
 
         Args:
             agent: name of the agent that raised them.
-            count: see the attribute.
             timestamp: when it was noticed, in nanoseconds since 1970.
             broker: as of `EventView`.
         """
@@ -176,7 +175,6 @@ def event_view(event: ReceivedEvent, url: str = "", broker: str = "") -> EventVi
     """The view of an event that was received; references are `ObjectKey`.
 
     Args:
-        event: the event.
         url: of the broker that it was received from; empty where there is only one.
         broker: the broker in the keys of references; empty where there is only one.
     """

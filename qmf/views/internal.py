@@ -52,7 +52,6 @@ def is_own_object(
     """True for an object about what an agent, a console or a tool created for itself.
 
     Args:
-        package, class_name: its class.
         values: its values by wire name.
         is_own_reference: tells of the `connectionRef` of a session whether it is an own connection.
     """
@@ -79,12 +78,7 @@ def _is_own_value(name: str, value: object) -> bool:
 
 
 def is_own_event(package: str, name: str, values: Values) -> bool:
-    """True for an event about what an agent, a console or a tool created or deleted; also for `UNSUBSCRIBE` of nobody.
-
-    Args:
-        package, name: its class.
-        values: its arguments.
-    """
+    """True for an event of what an agent, a console or a tool created or deleted, or of `UNSUBSCRIBE` of nobody."""
     if package != BROKER_PACKAGE:
         return False
     if name == UNSUBSCRIBE and not any(values.values()):

@@ -21,7 +21,6 @@ def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> 
 
     Args:
         name: the object's name within its agent.
-        schema: its class.
         values: its values by wire name; the text of a reference is the name of the object that it refers to.
     """
     package, _, rest = name.partition(":")

@@ -127,7 +127,6 @@ def object_view(item: ReceivedObject, broker: str = "", name: str = "") -> Objec
     """The view of an object that was received.
 
     Args:
-        item: the object.
         broker: the broker in its keys; empty where there is only one.
         name: name of its broker, in any case.
     """

@@ -66,7 +66,6 @@ class RateTracker:
 
         Args:
             key: of the counter.
-            kind: its type.
             value: the current value; anything but a number forgets the counter.
             at: seconds, of a monotonic clock.
             epoch: epoch of the agent; if it is different from before, the counter started from zero.

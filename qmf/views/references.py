@@ -18,7 +18,6 @@ def references(schema: ClassSchema, values: Mapping[str, object]) -> Iterator[tu
     """The references of an object by the names of its members, in schema order, without those that are not set.
 
     Args:
-        schema: its class.
         values: its values by wire name.
     """
     for item in reference_members(schema):

@@ -96,7 +96,6 @@ def instant_text(ns: int, zone: tzinfo | None = None, *, date: bool = True) -> s
     Args:
         ns: nanoseconds since 1970.
         zone: time zone; None: that of the machine.
-        date: with the date.
     """
     try:
         text = _moment(ns // _SECOND, zone)

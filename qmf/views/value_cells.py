@@ -79,8 +79,6 @@ def statistic_cell(
     """The cell of a statistic, with all values of a hilo or mma statistic.
 
     Args:
-        item: the statistic.
-        values: those of the object.
         complete: a hilo or mma statistic without any value has all its parts, too, instead of being None.
         reference: makes the cell of a reference.
     """

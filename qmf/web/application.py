@@ -33,7 +33,6 @@ def create_application(options: WebOptions, *, services: WebServices | None = No
     """The application: pages, REST for management and messages, metrics. Its lifespan opens and closes `services`.
 
     Args:
-        options: of the server.
         services: what it stands on; None: made from the options.
         pages: with the web console.
 

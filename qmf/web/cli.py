@@ -35,10 +35,7 @@ class WebOptionError(CallerError):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until SIGTERM or SIGINT.
-
-    Args:
-        argv: arguments without the program's name; None takes those of the process.
+    """Serve until SIGTERM or SIGINT; `argv`: arguments without the program's name; None takes those of the process.
 
     Returns:
         the exit code.

@@ -43,7 +43,6 @@ def read_grants(
 
     Args:
         texts: such as ``ann=read,call`` or ``operators=all``.
-        users: that there are.
         groups: users by the names of groups.
 
     Raises:

@@ -37,7 +37,6 @@ class WebServices(AsyncClosable):
         """Make the parts; nothing is connected yet.
 
         Args:
-            options: of the server.
             make_bus: makes the bus of the console; None: as the target says.
 
         Raises:

@@ -88,10 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program.
-
-    Args:
-        argv: options; None means those of the process.
+    """Run the program; `argv`: options; None means those of the process.
 
     Returns:
         exit code, see `qmf_shell.exit_codes`.

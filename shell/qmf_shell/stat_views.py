@@ -190,7 +190,6 @@ def stat_view(
     """A view with its current values.
 
     Args:
-        context: the session.
         view: one of `qmf_shell.stat.VIEWS`.
         sort: heading of the column to sort by; None for the default order.
         increasing: the smallest first.

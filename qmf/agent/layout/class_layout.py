@@ -168,11 +168,7 @@ class ClassLayout:
     )
 
     def __init__(self, schema: ClassSchema, python_names: Mapping[str, str]) -> None:
-        """Build.
-
-        Args:
-            schema: the class.
-            python_names: name of the descriptor by schema name.
+        """Build; `python_names`: name of the descriptor by schema name.
 
         Raises:
             CallerError: the class lacks a descriptor, or a formula uses a name that is not a number of the class.

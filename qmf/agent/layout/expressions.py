@@ -49,10 +49,7 @@ class Expression:
         self._tokens = tuple(parser.tokens)
 
     def source(self, names: Mapping[str, str]) -> str | None:
-        """The expression as Python source, for compiled functions.
-
-        Args:
-            names: the Python expression for each name.
+        """The expression as Python source, for compiled functions; `names`: the Python expression for each name.
 
         Returns:
             the source; None if `evaluate` must be called: divisions differ from Python's, and Python limits nesting.

@@ -135,7 +135,6 @@ def attach(obj: StatefulObject, owner: object, object_id: ObjectId, created: int
     Args:
         obj: in no store.
         owner: the store.
-        object_id: its id.
         created: since when there is what the object stands for, ns since 1970.
         note: called with the object when one of its change marks is set, in any thread; and now.
     """
@@ -292,7 +291,6 @@ def note_changes(obj: StatefulObject, tick: int) -> None:
     """Turn change marks into groups that are due for publication, and remember the time for subscriptions.
 
     Args:
-        obj: any object.
         tick: a number that only grows.
     """
     cells = obj._qmf_cells
@@ -347,7 +345,6 @@ def kept_encoding(obj: StatefulObject, slot: str, tick: Callable[[], int]) -> An
     """The properties as they were last encoded, or None if they changed since then.
 
     Args:
-        obj: any object.
         slot: `ENTRIES` for messages, `LEAD` for rows.
         tick: gives the next tick for `note_changes`.
     """

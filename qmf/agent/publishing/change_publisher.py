@@ -57,7 +57,6 @@ class ChangePublisher:
         """Set up.
 
         Args:
-            store, writer, sender, identity, domain, clock, metrics: of the agent.
             data: publish changes; without, only intervals end.
             numbers: gives messages their sequence numbers, or None.
         """

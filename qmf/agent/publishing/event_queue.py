@@ -53,7 +53,6 @@ class EventQueue:
         """Set up.
 
         Args:
-            sender, identity, domain, clock, metrics: of the agent.
             limit: limit of the events of a kind, or None.
             numbers: gives messages their sequence numbers, or None.
         """
@@ -146,10 +145,7 @@ class EventQueue:
             await asyncio.sleep(self._due - now)
 
     async def flush(self, *, confirmed: bool = False) -> bool:
-        """Send all events in the buffer.
-
-        Args:
-            confirmed: wait until the broker has confirmed all of them.
+        """Send all events in the buffer; `confirmed`: wait until the broker has confirmed all of them.
 
         Returns:
             False if there is no connection, or it was lost: the rest stays in the buffer.

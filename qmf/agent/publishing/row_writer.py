@@ -91,8 +91,6 @@ class RowWriter:
         """An object of the store with values that were read just now.
 
         Args:
-            obj: the object.
-            raw: all of its values.
             names: wire names of the selected values, or None for all.
 
         Raises:
@@ -119,7 +117,6 @@ class RowWriter:
         """The encoder for some values of a class; their names, and what selects them from all values.
 
         Args:
-            layout: of the class.
             names: wire names, or None for all.
             loose: any value may be absent.
 

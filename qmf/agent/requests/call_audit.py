@@ -86,7 +86,6 @@ class CallAuditor:
 
         Args:
             user, reply_to: of the caller.
-            call: the request.
             begin: when it arrived, by the clock's `monotonic`.
             code, text: of the exception; 0 and empty for success.
             results: the outputs.

@@ -57,7 +57,6 @@ class CallRunner:
 
         Args:
             where: ``Class.method``, for errors and logs.
-            function: the function.
             expires: the time of the loop until which the caller waits, or None.
 
         Raises:

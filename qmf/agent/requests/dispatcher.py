@@ -60,12 +60,7 @@ class RequestDispatcher:
         *,
         debug: bool,
     ) -> None:
-        """Set up.
-
-        Args:
-            discovery, queries, methods, subscriptions, sender, metrics: of the agent.
-            debug: add tracebacks to exceptions.
-        """
+        """Set up; `debug`: add tracebacks to exceptions."""
         self._debug = debug
         self._methods = methods
         self._discovery = discovery

@@ -84,7 +84,6 @@ class MethodHandler:
         """Set up.
 
         Args:
-            sources, sender, access, metrics: of the agent.
             limit: calls that run at the same time; more calls wait.
             timeout: seconds for one call, or None. Only methods that await can be interrupted.
             threads: run methods that are not ``async`` on threads.
@@ -106,7 +105,6 @@ class MethodHandler:
         """Run one call in the current task and answer it.
 
         Args:
-            request, call: the call.
             expires: the time of the loop until which its caller waits, or None.
 
         Raises:

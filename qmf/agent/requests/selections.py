@@ -33,11 +33,7 @@ def compile_where(where: Predicate) -> Matcher:
 
 
 def selection_of(request: QueryRequest | SubscribeRequest, what: str) -> ObjectSelection:
-    """The objects of a query or subscription.
-
-    Args:
-        request: the request.
-        what: the subject of the request, for errors.
+    """The objects of a query or subscription; `what`: the subject of the request, for errors.
 
     Raises:
         RequestRefused: the request names neither class nor object.

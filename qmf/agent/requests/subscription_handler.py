@@ -107,7 +107,6 @@ class SubscriptionHandler:
         """Set up.
 
         Args:
-            sources, writer, sender, access, clock, metrics, domain: of the agent.
             limits: limits of subscriptions; None refuses all.
             interval: seconds for subscriptions without an interval.
         """

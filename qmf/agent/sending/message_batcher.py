@@ -98,7 +98,6 @@ class BatchedSender(Generic[T]):
 
         Args:
             batcher: limits the batches.
-            encode: encodes a batch.
             send: sends an encoded batch; the second argument is true for the last one.
         """
         self._batcher = batcher

@@ -121,7 +121,6 @@ class MessageSender:
         """Encode an answer, or a part of one: to the request's reply-to, with its correlation id.
 
         Args:
-            request: which.
             content: of the answer.
             partial: more parts follow.
             number: of the part, from 1. It is sent if there are several, so that a console notices missing ones.

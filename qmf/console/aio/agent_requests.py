@@ -62,7 +62,6 @@ class AgentRequests:
         """Make the requests.
 
         Args:
-            rpc: sends the requests.
             tracker: knows the agents present, and whether more are being found.
             discovery: knows classes and schemas, and asks agents for them.
             store: keeps the objects of agents that publish.

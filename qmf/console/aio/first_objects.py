@@ -43,7 +43,6 @@ async def first_objects(
 
     Args:
         query: which, with a limit.
-        agents: whom to ask.
         ask: asks one for its first ones, or for all if the console has to test them.
         test: what the console tests objects by.
 

@@ -54,7 +54,6 @@ class MessageReceiver:
         """Make a receiver; nothing is bound yet.
 
         Args:
-            bus: the bus.
             domain: QMF domain.
             on_envelope: called with each QMFv2 message; must call `ReceivedMessage.done`.
             on_v1: called with each QMFv1 message.

@@ -261,7 +261,6 @@ class SchemaDiscovery:
         """Make a discovery with an empty cache.
 
         Args:
-            rpc: sends the requests.
             agents: the agents present.
             publish: called with a notification for each package and class that is new.
             timeout: seconds to wait for an answer when a call does not specify it.

@@ -18,10 +18,7 @@ from qmf.tools.connecting import FAILED, OK, access_of, open_broker, run_tool
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool.
-
-    Args:
-        argv: arguments without the program's name; None means those of the process.
+    """Run the tool; `argv`: arguments without the program's name; None means those of the process.
 
     Returns:
         0 for success; 1 if the broker cannot be reached or refuses, or a listing finds nothing; 130 after Ctrl-C.

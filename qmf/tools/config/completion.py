@@ -52,11 +52,7 @@ def completion_script(shell: str) -> str:
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    """What may follow.
-
-    Args:
-        words: the arguments so far; the last one is what is being typed, perhaps empty.
-    """
+    """What may follow; `words`: the arguments so far; the last one is what is being typed, perhaps empty."""
     typed = words[-1] if words else ""
     parser = build_parser()
     before = list(words[:-1])

@@ -147,10 +147,7 @@ COMMANDS: Mapping[tuple[str, str], RouteCommand] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool.
-
-    Args:
-        argv: arguments without the program's name; None means those of the process.
+    """Run the tool; `argv`: arguments without the program's name; None means those of the process.
 
     Returns:
         0 for success; 1 if the broker cannot be reached or refuses what is asked for; 255 for wrong arguments; 130

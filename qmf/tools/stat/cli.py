@@ -65,10 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tool.
-
-    Args:
-        argv: arguments without the program's name; None means those of the process.
+    """Run the tool; `argv`: arguments without the program's name; None means those of the process.
 
     Returns:
         0 for success; 1 if the broker cannot be reached or has no such data; 130 after Ctrl-C. Wrong usage ends the

@@ -185,7 +185,6 @@ def _scan_part(line: str, at: int, *, json: bool) -> tuple[str, int, Unclosed | 
     """The text of a part of a word, its end, and what is not closed in it, if something is not.
 
     Args:
-        line: the line.
         at: the beginning of the part.
         json: it is JSON.
     """

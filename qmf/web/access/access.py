@@ -223,9 +223,7 @@ class WebAccess:
         """Something is done to an object for a caller until the end of the block: it is logged, see `AuditLog.attempt`.
 
         Args:
-            caller: who asks.
             action: in a word, for the log.
-            obj: the object.
             called: the method that is called, or `SET_PROPERTIES`.
             details: more fields of the log.
 

@@ -49,7 +49,6 @@ class ReadRights:
         """Whether some objects of a class, or the events of a class, may be read.
 
         Args:
-            key: the class.
             agent: of the objects; None for any.
         """
         return True in self._of_class(key.package, key.name, agent)
@@ -59,13 +58,7 @@ class ReadRights:
         return any(self.sees_class(key, agent) for key in classes)
 
     def sees_object(self, key: ClassKey | None, object_id: ObjectId, agent: str) -> bool:
-        """Whether an object may be read.
-
-        Args:
-            key: its class, or None if it has none.
-            object_id: its id.
-            agent: its agent.
-        """
+        """Whether an object may be read; `key`: its class, or None if it has none."""
         package, name = ("", "") if key is None else (key.package, key.name)
         whole = self._of_class(package, name, agent)
         if whole != _BOTH:
@@ -76,7 +69,6 @@ class ReadRights:
         """Whether an object may be read of which only the id is known.
 
         Args:
-            target: the id.
             agent: of the object that has the reference.
         """
         package, name, _ = _parts(target.object_name)
@@ -92,7 +84,6 @@ class ReadRights:
             package, name: its class; empty if it has none.
             agent: that raised it.
             object_id: that it is about, or None.
-            texts: its arguments.
         """
         if not self._allows("", _properties(package, name, agent)):
             return False

@@ -24,10 +24,8 @@ async def call(
     """Call a method of an object for a caller; the agent learns the caller's name.
 
     Args:
-        obj: the object.
         method: its name.
         arguments: by name, as JSON.
-        caller: who calls.
         access: has the rules, and the log, which gets the call and its result.
         timeout: seconds to wait; None for the console's.
 

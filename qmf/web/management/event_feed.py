@@ -26,12 +26,7 @@ class EventFeed:
     """
 
     def __init__(self, client: WebConsole, history: int) -> None:
-        """Make a feed, which records nothing before `open`.
-
-        Args:
-            client: the console.
-            history: events that are kept.
-        """
+        """Make a feed, which records nothing before `open`; `history`: events that are kept."""
         self.log = RecordLog(history)
         self._client = client
         self._unlisten: Callable[[], None] = lambda: None

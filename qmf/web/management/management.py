@@ -34,12 +34,7 @@ class Management:
     """
 
     def __init__(self, services: WebServices, client: WebConsole | None = None) -> None:
-        """Make the parts.
-
-        Args:
-            services: of the server.
-            client: the console; None for the server's own one.
-        """
+        """Make the parts; `client`: the console; None for the server's own one."""
         self.services = services
         self.client: WebConsole = client or services.client
         self.events = EventFeed(self.client, services.limits.history)

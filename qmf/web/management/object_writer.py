@@ -36,7 +36,6 @@ class JsonObjectWriter:
         """An object.
 
         Args:
-            obj: the object.
             fields: only these values, by wire name, as `values`; None for all, as `properties` and `statistics`. A
                 value that the object lacks is null.
         """

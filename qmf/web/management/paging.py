@@ -87,7 +87,6 @@ class ResultPages:
             ask: asks the agents.
             cursor: from the page before; None for the first page.
             limit: objects in the page.
-            order: of the objects.
             ask_first: asks the agents for the objects of the first page; None if they can't be asked for these alone.
 
         Raises:

@@ -29,12 +29,7 @@ class Referrer:
 async def incoming(
     client: WebConsole, obj: RemoteObject, timeout: float | None
 ) -> tuple[list[Referrer], dict[str, str]]:
-    """The objects of the same agent that name an object.
-
-    Args:
-        client: the console.
-        obj: the object.
-        timeout: seconds for each request.
+    """The objects of the same agent that name an object; `timeout`: seconds for each request.
 
     Returns:
         them, and the errors of classes that could not be asked for, by class.

@@ -110,11 +110,7 @@ class ConsumerSource:
             await self._session.acknowledge(message, Disposition(REJECTED, text=reason), sync=False)
 
     async def close(self, *, keep: bool) -> None:
-        """Close it. Messages that are not acknowledged go back to their node.
-
-        Args:
-            keep: a durable subscription stays.
-        """
+        """Close it. Messages that are not acknowledged go back to their node; `keep`: a durable subscription stays."""
         # The broker may be gone, or have deleted the queue: it is closed then.
         if not (keep and self._lasting):
             with contextlib.suppress(MessagingError, Timeout):

@@ -53,11 +53,7 @@ _KINDS: dict[str, type[Any]] = {"s": str, "d": bool, "n": str, "i": int, "w": bo
 
 
 def make_id(destination: str, options: ConsumerOptions) -> str:
-    """A new id; of a consumer with a name always the same one.
-
-    Args:
-        destination: kind and name, such as ``queues/orders``.
-        options: of the consumer.
+    """A new id; of a consumer with a name always the same one; `destination`: kind and name, such as ``queues/orders``.
 
     Raises:
         OptionsTooLong: selector and name are too long.

@@ -55,11 +55,7 @@ class Destination:
         return len(self.name) <= MAX_NAME and not _INVALID.search(self.name)
 
     def address(self, *link: str) -> str:
-        """The address of the node.
-
-        Args:
-            link: options of the link, such as ``durable: True``.
-        """
+        """The address of the node; `link`: options of the link, such as ``durable: True``."""
         kind = self.kind.noun
         options = f"node: {{type: {kind}}}" + (f", link: {{{', '.join(link)}}}" if link else "")
         return f"{Address.of(self.name)}; {{{options}}}"

@@ -86,8 +86,6 @@ class PullConsumer:
         """Make a consumer, which has no receiver yet.
 
         Args:
-            id, destination, options: see there.
-            links: to the broker.
             first: number of the first step, of a renewed consumer; None for a new one.
         """
         self.id = id
@@ -189,11 +187,7 @@ class PullConsumer:
         return await (source.accept(message) if accept else source.release(message))
 
     async def close(self, *, keep: bool) -> None:
-        """End it; a message that is not acknowledged goes back to its node.
-
-        Args:
-            keep: a durable subscription stays.
-        """
+        """End it; a message that is not acknowledged goes back to its node; `keep`: a durable subscription stays."""
         async with self._lock:
             self._protocol.close()
             source, self._source = self._source, None
@@ -232,7 +226,6 @@ class PullConsumers:
         """Begin without consumers.
 
         Args:
-            links: to the broker.
             limit: consumers at a time.
             clock: nanoseconds since 1970, for numbers that are never used again.
         """

@@ -39,11 +39,7 @@ async def no_query(request: Request) -> None:
 
 
 async def read_form(request: Request, *names: str) -> dict[str, str]:
-    """The parameters of a form, as far as they are given.
-
-    Args:
-        request: with an empty body, or a form.
-        names: those that there are.
+    """The parameters of a form, as far as they are given; `request`: with an empty body, or a form.
 
     Raises:
         Problem: 415, the body is no form; 400, a parameter is unknown or given twice.

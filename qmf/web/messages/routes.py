@@ -25,12 +25,7 @@ HEARTBEAT = 10.0
 
 
 def router(services: WebServices, *, service: MessageService | None = None) -> APIRouter:
-    """The routes; those of an application share `services`.
-
-    Args:
-        services: of the application.
-        service: what they stand on; None: made here.
-    """
+    """The routes; those of an application share `services`."""
     used = service or MessageService(
         lambda: services.messaging(
             reconnect=True,

@@ -38,7 +38,6 @@ def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int
     """Collect the metrics of objects.
 
     Args:
-        classes: the objects.
         patterns: of names of families; empty for all.
         limit: series at most. If there are more, the classes with the most series are left out.
 

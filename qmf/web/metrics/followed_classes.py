@@ -110,7 +110,6 @@ class FollowedClasses:
         """Make a set of classes of which none is followed yet.
 
         Args:
-            client: the console.
             patterns: no other classes are ever followed.
             interval: seconds between publications of agents.
         """

@@ -127,7 +127,6 @@ def families_of(schema: ClassSchema, *, prefix: str | None = None) -> list[Metri
     """The families of a class: its statistics, and properties that are numbers, in schema order.
 
     Args:
-        schema: of the class.
         prefix: what names begin with; None for package and class.
     """
     package, name = snake_case(schema.package), snake_case(schema.name)

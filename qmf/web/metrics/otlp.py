@@ -72,7 +72,6 @@ class OtlpExport:
         """Prepare an export; nothing is sent yet.
 
         Args:
-            client: the console.
             followed: has the objects.
             options: `otlp` is the collector's URL, without the paths ``/v1/metrics`` and ``/v1/logs``.
         """

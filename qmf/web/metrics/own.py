@@ -28,7 +28,6 @@ class OwnMetrics(Collector):
         """Make them.
 
         Args:
-            services: of the server.
             console: of those who ask. Where it does not show everything, numbers about all agents are left out.
         """
         self._services = services

@@ -165,7 +165,6 @@ class ReadableConsole:
         """An object as it may be read: without references to what may not; None if it may not be read.
 
         Args:
-            obj: the object.
             compared: values by which it was selected; if one of them is withheld, so is the object.
         """
         if not self._rights.sees_object(obj.class_key, obj.object_id, obj.agent):

@@ -81,11 +81,7 @@ class RecordLog:
     """The latest records. Belongs to the event loop."""
 
     def __init__(self, size: int) -> None:
-        """Make an empty log.
-
-        Args:
-            size: records that are kept.
-        """
+        """Make an empty log; `size`: records that are kept."""
         self.id = secrets.token_hex(4)
         """Differs between logs: a position in another log, e.g. before a restart of the server, is none in this one."""
         self._size = size

@@ -263,9 +263,6 @@ def call_objects(
     """Call a method on all targets; failures become a warning. After Ctrl-C the outcomes so far are shown.
 
     Args:
-        context: the session.
-        method: the method.
-        targets: the objects.
         arguments: inputs by name.
     """
     outcomes: dict[int, CallOutcome] = {}

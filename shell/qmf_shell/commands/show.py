@@ -42,8 +42,6 @@ def show_objects(targets: Sequence[ObjectView], context: Context, *, exact: bool
     """Objects side by side, one table per class, in the order in which the classes were named.
 
     Args:
-        targets: the objects.
-        context: of the session.
         exact: numbers with every digit.
     """
     targets = list({item.identity.key: item for item in targets}.values())

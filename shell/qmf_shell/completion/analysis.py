@@ -65,7 +65,6 @@ def analyse(text: str, registry: Registry[Any], aliases: Mapping[str, str] | Non
 
     Args:
         text: the line.
-        registry: the commands.
         aliases: words, each with the text that it stands for.
     """
     found = cursor_statement(text)

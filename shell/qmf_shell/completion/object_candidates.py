@@ -65,7 +65,6 @@ def object_candidates(
     """Objects with their ranks: by short id if they have one, then the others by their index.
 
     Args:
-        data: the data.
         of_class: only objects of the class with this name; None for any.
         prefix: the typed text, in lower case.
         limit: how many to return at most.

@@ -24,8 +24,6 @@ def run(steps: Iterable[Step], context: Context, screen: Screen, *, stop: bool =
 
     Args:
         steps: commands and comments.
-        context: the session.
-        screen: prints the results.
         stop: end after the first command that fails.
 
     Returns:

@@ -103,9 +103,6 @@ def execute(text: str, context: Context, screen: Screen, *, where: str = "") -> 
     """Run all commands of a text and print their results, and each error in one line.
 
     Args:
-        text: what the user wrote.
-        context: the session.
-        screen: prints the results.
         where: the beginning of error messages, e.g. ``line 3: ``.
 
     Returns:

@@ -78,7 +78,6 @@ def toolbar(context: Context, hints: Sequence[HintPart] = (), columns: int | Non
     """The toolbar: a lost connection, else the hint about the line that is being typed, else brokers and agents.
 
     Args:
-        context: the session.
         hints: the hint about the line that is being typed.
         columns: of the terminal; if it is too narrow, the parts before the expected one are left out.
     """
@@ -122,9 +121,6 @@ class Repl:
         """Prepare the prompt.
 
         Args:
-            context: the session.
-            screen: prints the results.
-            refresher: keeps the names for Tab.
             history: lines of earlier sessions.
             terminal: input and output for tests; by default the real ones.
         """

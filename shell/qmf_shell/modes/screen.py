@@ -73,11 +73,8 @@ class Screen:
 
         Args:
             out, err: streams for results and errors.
-            style: the style of output.
             width: columns; None: those of the terminal, or no limit without one.
             formatter: formats cells; by default in the machine's time zone.
-            settings: the user's settings.
-            paging: see the attribute.
             cursor: the terminal's cursor can be moved; None: detected.
         """
         self.style = style
@@ -211,7 +208,6 @@ class Screen:
         """A result as lines without their ends, in the style of this screen.
 
         Args:
-            result: the result.
             continued: it follows others of the same stream or view, so CSV headings are not repeated.
         """
         if self.style is OutputStyle.JSON:

@@ -41,9 +41,7 @@ def write_file(context: Context, path: Path, selected: Sequence[SelectedObjects]
     """Write objects to a file, completely or not at all.
 
     Args:
-        context: the session.
         path: its suffix determines the format.
-        selected: the objects.
         columns: the fields to write; empty means all.
 
     Returns:

@@ -54,7 +54,6 @@ def check_word(schemas: Sequence[ClassSchema], name: str, expected: str, advice:
     """Raise an error if a class has the name as something else.
 
     Args:
-        schemas: the versions of the class.
         name: as typed.
         expected: what it should be, with its article: ``a method``.
         advice: what to write instead; ``{name}`` in it is the name.

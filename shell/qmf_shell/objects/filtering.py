@@ -39,8 +39,6 @@ def object_filter(
 
     Args:
         condition: the condition; None for all objects.
-        schemas: the versions of the class.
-        ids: the short ids of the session.
         columns: names of the columns in whose texts words are searched for, besides the names of an object.
 
     Raises:
@@ -70,8 +68,6 @@ def field_finder(
     """Finds the fields of a class by their names; raises `NotFoundError` for others.
 
     Args:
-        schemas: the versions of the class.
-        ids: the short ids of the session.
         record: the object of what is tested; by default that is one.
     """
 

@@ -37,8 +37,6 @@ def heartbeat_states(context: Context, agents: list[AgentRecord], wanted: str = 
     """The states of the agents that are alive, then of those that are gone.
 
     Args:
-        context: the session.
-        agents: those that are alive.
         wanted: only agents whose name contains this, in lower case.
     """
     now = time.time_ns()

@@ -72,7 +72,6 @@ def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.D
     """All versions of all classes that `text` names, sorted.
 
     Args:
-        keys: the existing classes.
         text: see `names_class`.
         kind: classes of objects, of events, or None for both.
 
@@ -122,7 +121,6 @@ def find_object(
     """The one object that `text` names, with its current values.
 
     Args:
-        context: the session.
         text: short id, object name, ``class:index``, index, or a class with one object.
         classes: search only these; empty means all.
         prefer: chooses among several objects by their class; ignored if it rejects all of them.

@@ -118,8 +118,6 @@ def select_objects(
     don't have the values in the selection, unless that is all of them.
 
     Args:
-        context: of the session.
-        keys: the classes.
         selection: which of their objects.
         page: the first objects are wanted before the others, see `SelectedObjects.rest`.
 

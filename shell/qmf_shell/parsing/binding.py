@@ -33,7 +33,6 @@ def bind(command: AnyCommand, words: Sequence[Word], line: str = "") -> BoundArg
     ``--`` ends the options. The value of an option is the next word, or follows ``=``.
 
     Args:
-        command: the command.
         words: the words after its name.
         line: the line that holds them.
 

@@ -74,7 +74,6 @@ def parse_time(words: Sequence[str], clock: TimeReference, *, after: int | None 
     """The time at the beginning of `words` in nanoseconds since 1970, and how many words it takes.
 
     Args:
-        words: the words.
         clock: what the time is relative to.
         after: a time of day alone is the first one after this time; None: the last one that has passed.
 

@@ -131,8 +131,6 @@ def draw_plot(plot: Plot, formatter: Formatter, width: int, height: int, *, brai
     lines, each has a mark of its own, so that they can be told apart without colours.
 
     Args:
-        plot: the plot.
-        formatter: formats the latest values.
         width, height: of the whole picture, in characters.
         braille: the terminal can show braille; else ASCII is used.
     """

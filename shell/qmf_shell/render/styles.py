@@ -101,7 +101,6 @@ class Styler:
         """A part of a cell.
 
         Args:
-            column: its column.
             whole: the whole text of the cell, which determines the colour.
             part: the part to be coloured.
         """

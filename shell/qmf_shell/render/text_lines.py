@@ -66,7 +66,6 @@ def text_lines(result: Result, options: TextOptions) -> Iterator[str]:
 
     Args:
         result: not a `ResultStream` or a `LiveView`, whose items are formatted one by one.
-        options: how to format it.
     """
     match result:
         case Table():

@@ -78,10 +78,6 @@ class ScreenApp:
         """Prepare a screen, which `run` shows.
 
         Args:
-            context: the session.
-            page: the first page.
-            formatter: formats cells.
-            colour: the terminal has colours.
             wide_characters: its encoding has more than ASCII.
             terminal: input and output for tests; None for the real ones.
         """

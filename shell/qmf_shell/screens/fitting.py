@@ -69,10 +69,7 @@ def place_columns(
     """The columns that fit, with the texts of the rows.
 
     Args:
-        page: the page.
-        around: formats cells.
         geometry: has the width of the screen and those that columns had so far, and keeps the new ones.
-        rows: those on the screen.
         split: headings may take two lines.
     """
     width = geometry.size[0]

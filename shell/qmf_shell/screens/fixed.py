@@ -79,7 +79,6 @@ class HelpPage(FixedPage):
     """The keys."""
 
     def __init__(self, context: Context) -> None:
-        """Make it."""
         columns = (
             ScreenColumn("key", "Key", lambda row: row.item[0], role=Role.NAME, fixed=True),
             ScreenColumn("meaning", "Meaning", lambda row: row.item[1]),
@@ -96,12 +95,6 @@ class ColumnsPage(FixedPage):
     """The columns of another page."""
 
     def __init__(self, context: Context, page: Page) -> None:
-        """List the columns of a page.
-
-        Args:
-            context: the session.
-            page: the other page.
-        """
         self._page = page
         columns = (
             ScreenColumn("shown", "Shown", self._sign, role=Role.ID, fixed=True),
@@ -127,12 +120,6 @@ class SortPage(FixedPage):
     """The columns of another page, to sort by one of them."""
 
     def __init__(self, context: Context, page: Page) -> None:
-        """List the columns of a page.
-
-        Args:
-            context: the session.
-            page: the other page.
-        """
         self._page = page
         columns = (
             ScreenColumn("column", "Sort by", lambda row: row.item.title, role=Role.NAME),

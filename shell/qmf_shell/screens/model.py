@@ -42,12 +42,7 @@ class TableModel:
         sort: str | None = None,
         descending: bool = False,
     ) -> None:
-        """Make a table without rows.
-
-        Args:
-            columns, sort, descending: see the attributes.
-            shown: None for all.
-        """
+        """Make a table without rows; `shown`: None for all."""
         self.columns = tuple(columns)
         self.shown = [item.key for item in columns if shown is None or item.key in shown]
         self.sort = sort

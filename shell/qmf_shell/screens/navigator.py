@@ -70,12 +70,6 @@ class Navigator:
     """
 
     def __init__(self, context: Context, page: Page) -> None:
-        """Begin at a page.
-
-        Args:
-            context: the session.
-            page: the first page.
-        """
         self._context = context
         self._pages = [page]
         self._waiting: list[Loaded] = []

@@ -38,7 +38,6 @@ def object_frames(pages: PageFactory, keys: Sequence[ClassKey], selection: Parse
     """Makes frames with the objects of classes that have the same name, those of each class in a table.
 
     Args:
-        pages: makes their pages.
         keys: the versions of the classes.
         selection: which objects of them, without ids.
 
@@ -58,12 +57,7 @@ def object_frames(pages: PageFactory, keys: Sequence[ClassKey], selection: Parse
 
 
 def value_frames(pages: PageFactory, targets: Sequence[ObjectView]) -> Callable[[], Result]:
-    """Makes frames with all values of some objects, those of a class side by side.
-
-    Args:
-        pages: makes their pages.
-        targets: the objects.
-    """
+    """Makes frames with all values of some objects, those of a class side by side."""
     groups: dict[ClassName, list[ObjectView]] = {}
     for item in targets:
         groups.setdefault(class_name(item.identity), []).append(item)

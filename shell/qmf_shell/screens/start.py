@@ -21,7 +21,6 @@ def screen_of(
     """A screen, unless the user wants lines or a number of frames.
 
     Args:
-        context: the session.
         args: may have the options of `parsing.command.PLAIN` and `EXACT`.
         lines: what is shown without a screen.
         page: makes its first page.
@@ -38,7 +37,6 @@ def frames_of(context: Context, args: BoundArguments, title: str, view: LiveView
 
     Args:
         context, args: as of `screen_of`.
-        title: the title of the page.
         view: makes the frames.
     """
 

@@ -210,7 +210,6 @@ class Backend(Protocol):
         """All existing objects of all versions of some classes, from all agents. Requests them at the same time.
 
         Args:
-            names: the classes.
             where: a predicate (QMF2.md 4.4.2) for the agents; the answers of agents that ignore it are filtered here.
             first: these are enough of each class; there may be more in the answer. None for all.
             text: only those whose names or values contain it, in any case of letters; empty for all.
@@ -238,7 +237,6 @@ class Backend(Protocol):
         """Call a method.
 
         Args:
-            target: the object.
             method: the method, from the object's schema.
             arguments: inputs by name; a reference is an `ObjectKey`.
 

@@ -146,7 +146,6 @@ class Context:
         """The existing objects of some classes, see `Backend.objects`. Agents that did not answer become warnings.
 
         Args:
-            names: the classes.
             where: a condition, see there.
             everything: include what agents and consoles create for themselves, whatever `show_own` says.
         """
@@ -157,7 +156,6 @@ class Context:
         """The objects of some classes whose names or values contain a text; warnings as of `objects`.
 
         Args:
-            names: the classes.
             text: in any case of letters.
             limit: how many are enough; 0 for all.
         """
@@ -201,8 +199,6 @@ class Context:
         """Objects of some classes without own ones, unless everything is shown; those left out are counted.
 
         Args:
-            names: the classes.
-            found: the objects.
             whole: these are all of the classes.
         """
         for name in names:

@@ -82,7 +82,6 @@ class HistoryBackend(Backend):
         """Take a lake, of which nothing was read yet.
 
         Args:
-            reader: of the lake.
             at: the time wanted, in nanoseconds since 1970; called for each request.
         """
         self._reader = reader

@@ -38,11 +38,7 @@ class LakeSource:
     """The lake that the command line names, or else that of the session's context."""
 
     def __init__(self, path: str | None = None) -> None:
-        """Take the path of a lake, which is not opened yet.
-
-        Args:
-            path: the folder that the command line names, or None.
-        """
+        """Take the path of a lake, which is not opened yet; `path`: the folder that the command line names, or None."""
         self._named = path
         self._path: str | None = None
         self._reader: LakeReader | None = None

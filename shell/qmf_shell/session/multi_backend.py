@@ -28,11 +28,7 @@ class MultiBackend(Backend):
     """Several backends, used at the same time; see `Backend`."""
 
     def __init__(self, backends: Mapping[str, Backend]) -> None:
-        """Put backends together.
-
-        Args:
-            backends: by the label in the keys of their objects, which is the broker's URL.
-        """
+        """Put backends together; `backends`: by the label in the keys of their objects, which is the broker's URL."""
         self._backends = dict(backends)
 
     @property

@@ -61,11 +61,7 @@ class NameRefresher:
     """
 
     def __init__(self, backend: Backend) -> None:
-        """Prepare the thread, which `start` starts.
-
-        Args:
-            backend: access to the bus.
-        """
+        """Prepare the thread, which `start` starts; `backend`: access to the bus."""
         self.snapshot = NameSnapshot()
         self._backend = backend
         self._listener: Callable[[], None] = lambda: None

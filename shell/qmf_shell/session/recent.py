@@ -29,11 +29,7 @@ class RecentItems(Generic[T]):
     """The last items that were received, oldest first."""
 
     def __init__(self, kept: int = KEPT) -> None:
-        """Begin without items.
-
-        Args:
-            kept: how many items are kept.
-        """
+        """Begin without items; `kept`: how many items are kept."""
         self._changed = threading.Condition()
         self._items: collections.deque[T] = collections.deque(maxlen=kept)
         self._total = 0

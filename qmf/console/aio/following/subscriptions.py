@@ -127,7 +127,6 @@ class ObjectSubscriptions:
         """Subscribe.
 
         Args:
-            agent: the agent.
             request: which objects, and how often.
             on_publication: called with each publication, in order.
             on_cancelled: called with the reason when the agent ends the subscription.

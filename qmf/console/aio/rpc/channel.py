@@ -170,7 +170,6 @@ class RpcChannel:
         """Send a request to an agent and wait for its whole answer.
 
         Args:
-            agent: the agent.
             content: the request.
             expect: the type of each part of the answer.
             what: the request in words, for messages.
@@ -305,7 +304,6 @@ class RpcChannel:
         """Nobody waits for a request any more, whether it has ended or not.
 
         Args:
-            request: the request.
             sending: the task that sends it, if that takes waiting.
         """
         if sending is None and request.state is RequestState.ANSWERED:

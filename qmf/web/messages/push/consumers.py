@@ -153,7 +153,6 @@ class PushConsumers:
         """Begin without consumers.
 
         Args:
-            links: to the broker.
             store: for durable registrations; None: there are none.
             hosts: that may be pushed to; None for any.
             limit: registrations at a time.

@@ -145,12 +145,7 @@ class PushTarget:
 
 
 def may_push_to(url: str, hosts: Collection[str] | None) -> bool:
-    """True if a URL is of a host that may be pushed to.
-
-    Args:
-        url: where to.
-        hosts: names or ``name:port``; None for any.
-    """
+    """True if a URL is of a host that may be pushed to; `hosts`: names or ``name:port``; None for any."""
     if hosts is None:
         return True
     try:

@@ -83,7 +83,6 @@ class OpenPage:
 
         Args:
             site, tables: what the caller may read.
-            services: of the server.
             request: for the page.
             caller: who asks, and may read.
         """

@@ -48,7 +48,6 @@ class FirstPages:
         """Prepare; nothing is asked for yet.
 
         Args:
-            site: has the console.
             is_own: whether an object is about what an agent or a console created for itself.
         """
         self._site = site
@@ -86,7 +85,6 @@ async def ask_first_rows(
     """Ask for the objects that a page shows.
 
     Args:
-        site: has the console.
         url: of the page.
         columns: all columns of its class, by name.
         is_own: whether an object is about what an agent or a console created for itself.

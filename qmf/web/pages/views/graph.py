@@ -99,7 +99,6 @@ def route_graph(routes: Sequence[ObjectView], agents: Container[str]) -> tuple[d
     """The routes between brokers as arrows, in the direction of their messages; and the brokers without an agent here.
 
     Args:
-        routes: as objects.
         agents: keys of nodes for agents. A broker with one is that node.
     """
     own = {_text(item, "broker"): f"agent {item.identity.key.agent_name}" for item in routes}

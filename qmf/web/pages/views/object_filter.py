@@ -27,7 +27,6 @@ def object_test(
 
     Args:
         text: the condition.
-        schemas: the versions of the class.
         columns: what can be compared, by name.
         objects: measure the rates.
         broker: the broker's URL.

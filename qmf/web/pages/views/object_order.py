@@ -68,8 +68,6 @@ class ObjectOrder:
         """Take the objects, which are not sorted yet.
 
         Args:
-            objects: those of a class.
-            spec: which, and in which order.
             column: the one that decides the order.
             test: the condition, compiled; None for all objects.
             is_own: whether an object is about what an agent or a console created for itself.

@@ -85,7 +85,6 @@ def statistic_rows(
     """The statistics of an object, in schema order. The button of one that can be plotted stands for its value.
 
     Args:
-        obj: the object.
         series: has what was recorded of them.
         now: seconds since 1970; None for the clock's.
         connected: there is a broker; without one nothing is known of growth.

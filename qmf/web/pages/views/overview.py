@@ -179,13 +179,7 @@ def _alert_row(obj: ObjectView) -> DataRow:
 
 
 def broker_rows(site: SharedState, brokers: Iterable[ObjectView], now: float) -> list[DataRow]:
-    """The brokers: the connected one, and those that agents describe.
-
-    Args:
-        site: knows the connection.
-        brokers: objects of the class of brokers.
-        now: seconds since 1970.
-    """
+    """The brokers: the connected one, and those that agents describe; `now`: seconds since 1970."""
     state = site.connection
     own = site.client.broker
     found = [(item, item.identity.key) for item in brokers]

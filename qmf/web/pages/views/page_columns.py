@@ -110,13 +110,7 @@ def columns_of(schemas: Sequence[ClassSchema]) -> dict[str, PageColumn]:
 def default_columns(
     columns: dict[str, PageColumn], schemas: Sequence[ClassSchema], objects: Sequence[RemoteObject]
 ) -> list[PageColumn]:
-    """The columns to show if nothing was chosen: the object, the values that matter, its agent if there are several.
-
-    Args:
-        columns: all columns of the class.
-        schemas: its versions.
-        objects: some of its objects.
-    """
+    """The columns to show if nothing was chosen: the object, the values that matter, its agent if there are several."""
     chosen = ["index", *(column.name for column in (*queue_columns(schemas), *route_columns(schemas, columns)))]
     if len(chosen) == 1:
         chosen += _important(columns, schemas, objects)
@@ -153,11 +147,7 @@ _QUEUE_MARKS = {"flow stopped": "warn", "no consumer": "notice"}
 
 
 def queue_columns(schemas: Sequence[ClassSchema]) -> list[PageColumn]:
-    """The columns that are shown of queues if nothing was chosen, besides the name; empty for other classes.
-
-    Args:
-        schemas: versions of a class.
-    """
+    """The columns that are shown of queues if nothing was chosen, besides the name; empty for other classes."""
     if not any(map(is_queue, schemas)):
         return []
     return [
@@ -196,7 +186,6 @@ def route_columns(schemas: Sequence[ClassSchema], columns: Mapping[str, PageColu
     empty for other classes.
 
     Args:
-        schemas: versions of a class.
         columns: those that it has, by name.
     """
     wanted = dict.fromkeys(

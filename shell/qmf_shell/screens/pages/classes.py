@@ -55,14 +55,7 @@ class ClassesPage(Page):
         open_class: Callable[[Sequence[ClassKey]], Page],
         only: Sequence[ClassName] = (),
     ) -> None:
-        """Make the page, which is not loaded yet.
-
-        Args:
-            context: the session.
-            interval: seconds between updates.
-            open_class: makes the page about the versions of a class.
-            only: the classes that are meant; none for all.
-        """
+        """Make the page, which is not loaded yet; `only`: the classes that are meant; none for all."""
         super().__init__(context, "classes", TableModel(_COLUMNS), max(interval, SELDOM))
         self._open_class = open_class
         self._only = only

@@ -79,15 +79,7 @@ class EventsPage(Page):
         *,
         title: str = "events",
     ) -> None:
-        """Make the page, without events.
-
-        Args:
-            context: the session.
-            passes: True for the events that are wanted.
-            interval: seconds between updates.
-            open_key: makes the page about an object that an argument refers to.
-            title: its title.
-        """
+        """Make the page, without events; `passes`: True for the events that are wanted."""
         model = TableModel(
             _event_columns(context), {"time", "severity", "event", "arguments", "agent"}, sort="time", descending=True
         )
@@ -157,13 +149,6 @@ class EventPage(FixedPage):
     chooses = False
 
     def __init__(self, context: Context, event: EventView, open_key: Callable[[ObjectKey], Page | None]) -> None:
-        """Make the page of an event.
-
-        Args:
-            context: the session.
-            event: the event.
-            open_key: makes the page about an object that an argument refers to.
-        """
         columns = (
             ScreenColumn("name", "Argument", lambda row: row.item[0], lambda row: row.order, Role.NAME, fixed=True),
             ScreenColumn("value", "Value", lambda row: row.item[1], lambda row: row.order),

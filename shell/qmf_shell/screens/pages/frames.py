@@ -24,8 +24,6 @@ class FramesPage(Page):
         """Make the page, which is not loaded yet.
 
         Args:
-            context: the session.
-            title: the title of the page.
             view: makes the frames; the first one here, so that its errors come before the terminal changes.
 
         Raises:

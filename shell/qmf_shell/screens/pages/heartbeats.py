@@ -106,14 +106,7 @@ class HeartbeatsPage(Page):
     def __init__(
         self, context: Context, wanted: str, interval: float, open_agent: Callable[[HeartbeatState], Page]
     ) -> None:
-        """Make the page, which is not loaded yet.
-
-        Args:
-            context: the session.
-            wanted: only agents whose name contains this, in lower case.
-            interval: seconds between updates.
-            open_agent: makes the page about an agent.
-        """
+        """Make the page, which is not loaded yet; `wanted`: only agents whose name contains this, in lower case."""
         super().__init__(context, "heartbeats", TableModel(_AGENTS), interval)
         self._wanted = wanted
         self._open_agent = open_agent
@@ -150,13 +143,7 @@ class AgentBeatsPage(Page):
     at_once = True
 
     def __init__(self, context: Context, agent: str, broker: str, interval: float) -> None:
-        """Make the page of an agent.
-
-        Args:
-            context: the session.
-            agent, broker: name of the agent, and URL of its broker.
-            interval: seconds between updates.
-        """
+        """Make the page of an agent; `agent`, `broker`: name of the agent, and URL of its broker."""
         super().__init__(context, clean(agent), TableModel(_BEATS, sort="time", descending=True), interval)
         self._wanted = agent, broker
         self._seen = 0

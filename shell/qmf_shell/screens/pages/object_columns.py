@@ -45,8 +45,6 @@ class ObjectColumns:
         """Make the columns of a class.
 
         Args:
-            context: the session.
-            schemas: the versions of the class.
             now: the time and the number of the update.
             all_integers: every integer is a counter.
             form: how much the cells of values say.

@@ -43,7 +43,6 @@ class ObjectRow(Row):
 
         Args:
             record: as it is now.
-            at, update: see the attributes.
             asked: it is the answer to a question at `at`, as all before were; else its values have changed.
         """
         seconds = 0.0 if asked else (record.updated - self.item.updated) / 1e9
@@ -57,12 +56,7 @@ class ObjectRow(Row):
         self.before, self.item, self.at, self.update = self.item, record, at, update
 
     def rate(self, field: ObjectField, now: float) -> float | None:
-        """The growth of a counter per second; None before it is known.
-
-        Args:
-            field: the counter.
-            now: seconds of the clock of `at`.
-        """
+        """The growth of a counter per second; None before it is known; `now`: seconds of the clock of `at`."""
         value = self.item.values.get(field.name)
         if not is_number(value) or self.mark.gone:
             return None

@@ -105,14 +105,7 @@ class ObjectsPage(Page):
         interval: float,
         open_object: Callable[[ObjectView], Page],
     ) -> None:
-        """Make the page, which is not loaded yet.
-
-        Args:
-            context: the session.
-            spec: which objects.
-            interval: seconds between updates.
-            open_object: makes the page about an object.
-        """
+        """Make the page, which is not loaded yet."""
         title = f"{clean(spec.name[0])}:{clean(spec.name[1])}"
         super().__init__(context, title, TableModel(()), interval)
         self.model.limit = spec.limit

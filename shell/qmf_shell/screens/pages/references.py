@@ -41,14 +41,7 @@ class ReferencesPage(Page):
         interval: float,
         open_object: Callable[[ObjectView], Page],
     ) -> None:
-        """Make the page of an object.
-
-        Args:
-            context: the session.
-            identity: the object.
-            interval: seconds between updates.
-            open_object: makes the page about an object.
-        """
+        """Make the page of an object."""
         ids = context.ids
         columns = (
             ScreenColumn(

@@ -79,15 +79,7 @@ class ValuesPage(Page):
         *,
         all_integers: bool = False,
     ) -> None:
-        """Make the page of some objects.
-
-        Args:
-            context: the session.
-            targets: the objects.
-            interval: seconds between updates.
-            open_key: makes the page about the object that a reference names, if it is known.
-            all_integers: every integer is a counter.
-        """
+        """Make the page of some objects; `all_integers`: every integer is a counter."""
         for item in targets:
             if item.values:
                 context.ids.assign(item.identity, item.created)
