@@ -9,12 +9,12 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from qmf._version import __version__
 from qmf.web.access import login
 from qmf.web.access.guards import Callers, Headers, Origins, RequestLimits
 from qmf.web.complete_routes import add_routes
-from qmf.web.heads import Heads
 from qmf.web.management import routes as management
 from qmf.web.messages import routes as messages
 from qmf.web.metrics import routes as metrics
@@ -22,6 +22,35 @@ from qmf.web.options import WebOptions
 from qmf.web.problems import add_problem_handlers
 from qmf.web.reports import routes as reports
 from qmf.web.services import WebServices
+
+
+class _Answered(Exception):
+    """The headers are sent: nobody wants the rest."""
+
+
+class Heads:
+    """Has HEAD answered as GET, without the body; a stream ends at once."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_head(message: Message) -> None:
+            if message["type"] != "http.response.body":
+                await send(message)
+                return
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            raise _Answered
+
+        try:
+            await self.app({**scope, "method": "GET"}, receive, send_head)
+        except _Answered:
+            return
+
 
 _DESCRIPTION = """Agents, schemas, objects, methods and events of a QMF bus, and messages of its broker.
 

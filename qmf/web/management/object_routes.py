@@ -2,16 +2,23 @@
 
 # No postponed annotations: those of routes name what only their function knows.
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
+import attrs
 from fastapi import APIRouter, Body, Depends, Header, Query, Request, Response
 
+from qmf.console.aio import RemoteObject
+from qmf.errors import QmfError
+from qmf.schema import ClassSchema, Kind, Property, Statistic
+from qmf.views.references import may_refer, reference_members
 from qmf.views.references import references as references_of
 from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.addresses import API, object_href
+from qmf.web.consoles import WebConsole
 from qmf.web.json_values import json_bytes, reference
 from qmf.web.management import calls
 from qmf.web.management.job_routes import job_json, job_location
@@ -28,11 +35,61 @@ from qmf.web.management.parameters import (
     name,
     problems,
 )
-from qmf.web.management.references import incoming
 from qmf.web.management.schema_routes import failures_json
 from qmf.web.management.selection import ClassSelection, Fields, check_fields, fields_of, read_fields, selection
 from qmf.web.parts import PartsResponse, parts_of
 from qmf.web.scopes import Scope
+
+
+@attrs.frozen
+class Referrer:
+    """An object that names another one.
+
+    Attributes:
+        property: by which property or statistic.
+        object: the object.
+    """
+
+    property: str
+    object: RemoteObject
+
+
+async def incoming(
+    client: WebConsole, obj: RemoteObject, timeout: float | None
+) -> tuple[list[Referrer], dict[str, str]]:
+    """The objects of the same agent that name an object; `timeout`: seconds for each request.
+
+    Returns:
+        them, and the errors of classes that could not be asked for, by class.
+    """
+    keys = [key for key in await client.classes(agent=obj.agent, timeout=timeout) if key.kind is Kind.DATA]
+    schemas = await asyncio.gather(*(client.schema(key) for key in keys), return_exceptions=True)
+    failures = {str(key): str(error) for key, error in zip(keys, schemas, strict=True) if isinstance(error, QmfError)}
+    wanted = [
+        (schema, item)
+        for schema in schemas
+        if isinstance(schema, ClassSchema)
+        for item in reference_members(schema)
+        if may_refer(schema, item, obj.class_key)
+    ]
+
+    async def ask(schema: ClassSchema, item: Property | Statistic) -> list[Referrer]:
+        found = await client.objects(
+            class_key=schema.key, agent=obj.agent, where={item.name: obj.object_id}, timeout=timeout
+        )
+        return [Referrer(item.name, other) for other in found]
+
+    answers = await asyncio.gather(*(ask(*each) for each in wanted), return_exceptions=True)
+    found: list[Referrer] = []
+    for (schema, _), answer in zip(wanted, answers, strict=True):
+        if isinstance(answer, QmfError):
+            failures[str(schema.key)] = str(answer)
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            found += answer
+    return found, failures
+
 
 #: Objects in a page where nothing is said.
 DEFAULT_PAGE = 500

@@ -8,19 +8,51 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fnmatch
+import functools
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
 from qmf.console.aio import FollowedStore, ObjectId, RemoteObject
 from qmf.errors import QmfError
-from qmf.schema import ClassKey, ClassSchema, Kind
+from qmf.schema import ClassKey, ClassSchema, Kind, Schema, Statistic, Style
 from qmf.views.internal import BROKER_PACKAGE
 from qmf.web.consoles import ObjectFollow, WebConsole
-from qmf.web.metrics.known_types import with_known_types
 from qmf.web.metrics.names import MetricFamily, families_of
 from qmf.web.own_objects import OwnObjects
+
+
+@functools.cache
+def _known_schemas() -> Mapping[tuple[str, str], ClassSchema]:
+    # Imported here: only what serves metrics needs them.
+    from qmf.models.acl.schema import SCHEMA as ACL
+    from qmf.models.broker.schema import SCHEMA as BROKER
+    from qmf.models.host.schema import SCHEMA as HOST
+
+    schemas: tuple[Schema, ...] = (ACL, BROKER, HOST)
+    return {(item.package, item.name.lower()): item for schema in schemas for item in schema.classes}
+
+
+def with_known_types(schema: ClassSchema) -> ClassSchema:
+    """A schema whose statistics have the types, units and descriptions of our own schema of that class, if any.
+
+    QMFv1 schemas, as qpidd sends them, leave out that a statistic is a counter, hilo or mma; ours are qpidd's.
+    A schema that has styles itself stays as it is; statistics that only the agent knows stay, too.
+    """
+    known = _known_schemas().get((schema.package, schema.name.lower()))
+    if known is None or any(item.type.style is not Style.DIRECT for item in schema.statistics):
+        return schema
+    left: dict[str, Statistic] = {item.name: item for item in schema.statistics}
+    found: list[Statistic] = []
+    for item in known.statistics:
+        names = {entry.v1_name for entry in item.entries}
+        if names <= left.keys():
+            found.append(item)
+            for name in names:
+                del left[name]
+    return attrs.evolve(schema, statistics=(*found, *left.values()))
+
 
 log = logging.getLogger("qmf.web")
 

@@ -16,8 +16,7 @@ from qmf.web.metrics.collecting import Collected, collect
 from qmf.web.metrics.exposition import OPENMETRICS, TEXT, exposition
 from qmf.web.metrics.followed_classes import ClassPatterns, FollowedClasses
 from qmf.web.metrics.own import OwnMetrics
-from qmf.web.metrics.text_parts import gzip_parts, text_parts
-from qmf.web.parts import PartsResponse
+from qmf.web.parts import PartsResponse, gzip_parts, text_parts
 from qmf.web.readers.readers import PerReader
 from qmf.web.scopes import Caller, Scope
 from qmf.web.services import WebServices

@@ -1,4 +1,4 @@
-"""Adds the pages to an application.
+"""Adds the pages to an application, with what they show to all who may read the same (`PageState`).
 
 NiceGUI keeps its state in modules: it can serve one application of a process at a time.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import attrs
 from fastapi import FastAPI, Request
 from nicegui import APIRouter, core, ui
 from starlette.responses import FileResponse, Response
@@ -17,8 +18,10 @@ from starlette.routing import Match, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from qmf.views.events import EventView, LostEvents
 from qmf.web.addresses import from_segment
-from qmf.web.pages.page_state import PageState
+from qmf.web.consoles import WebConsole
+from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.screens.agents_screen import agent_screen, agents_screen
 from qmf.web.pages.screens.classes_screen import classes_screen
 from qmf.web.pages.screens.events_screen import events_screen
@@ -29,11 +32,50 @@ from qmf.web.pages.screens.open_page import ASSETS, STATIC, OpenPage
 from qmf.web.pages.screens.overview_screen import overview_screen
 from qmf.web.pages.screens.plots_screen import plots_screen
 from qmf.web.pages.screens.report_screen import report_screen
+from qmf.web.pages.views.object_table import ClassTables
 from qmf.web.pages.views.page_urls import AgentsUrl, ClassesUrl, EventsUrl, GraphUrl, ObjectsUrl, PlotsUrl, object_of
+from qmf.web.readers.readable_console import ReadableConsole
 from qmf.web.readers.readers import PerReader
 from qmf.web.reports.making import ReportQuestion
 from qmf.web.scopes import Scope as WebScope
 from qmf.web.services import WebServices
+
+
+@attrs.frozen(eq=False)
+class PageState:
+    """The parts.
+
+    Attributes:
+        state: what the bus is like.
+        tables: of classes.
+    """
+
+    state: SharedState
+    tables: ClassTables
+
+    @classmethod
+    def on(cls, console: WebConsole, interval: float) -> Self:
+        """A state that is not started yet, with so many seconds between updates."""
+        state = SharedState(console, interval)
+        return cls(state, ClassTables(state))
+
+    def for_reader(self, console: ReadableConsole) -> PageState:
+        """Another one, started, for those who have a console; with the events of this one that they may read."""
+
+        def is_readable(event: EventView) -> bool:
+            if isinstance(event, LostEvents):
+                return console.sees_agent(event.agent)
+            name = event.short_name if event.package else ""
+            return console.sees_event(event.package, name, event.agent, event.object_id, event.values.values())
+
+        made = PageState.on(console, self.state.interval)
+        made.state.start(self.state.events, is_readable)
+        return made
+
+    async def close(self) -> None:
+        """End it."""
+        await self.state.close()
+
 
 #: Where NiceGUI's own files and its websocket are.
 _NICEGUI = "/_nicegui"

@@ -12,7 +12,7 @@ from qmf.models.acl.schema import SCHEMA as ACL
 from qmf.models.broker.schema import SCHEMA as BROKER
 from qmf.models.host.schema import SCHEMA as HOST
 from qmf.schema import TYPES, ClassSchema, Schema, Statistic
-from qmf.web.metrics.known_types import with_known_types
+from qmf.web.metrics.followed_classes import with_known_types
 from qmf.web.metrics.names import MetricFamily, MetricType, families_of, snake_case, unit_of
 
 

@@ -3,28 +3,84 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import NotFoundError
-from qmf.views.conditions import ConditionError
-from qmf.views.fields import COMMON_FIELDS
+from qmf.schema import TYPES, ClassSchema
+from qmf.views.conditions import ConditionError, Field, Test, compile_filter, parse_condition
+from qmf.views.fields import COMMON_FIELDS, find_field
 from qmf.views.names import reference_text
 from qmf.views.objects import ObjectView, object_view
 from qmf.views.text import clean
 from qmf.views.units import rate_text
 from qmf.web.own_objects import OwnObjects
-from qmf.web.pages.live.followed import LiveObjects
+from qmf.web.pages.live.followed import LiveObjects, remote_object
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.data_rows import Cell, DataColumn, DataRow, cut, page_of
 from qmf.web.pages.views.first_rows import FirstPages
-from qmf.web.pages.views.object_filter import object_test
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
 from qmf.web.pages.views.page_columns import PageColumn, chosen_columns, columns_of, default_columns
 from qmf.web.pages.views.page_texts import ABSENT, heard_text, value_text
 from qmf.web.pages.views.page_urls import ObjectsUrl, agent_url, object_url
+
+
+def object_test(
+    text: str,
+    schemas: Sequence[ClassSchema],
+    columns: Mapping[str, PageColumn],
+    objects: LiveObjects,
+    broker: str,
+    search_text: Callable[[ObjectView], str],
+) -> Test | None:
+    """The test for a condition on objects of a class; None if all pass.
+
+    Args:
+        text: the condition.
+        columns: what can be compared, by name.
+        objects: measure the rates.
+        broker: the broker's URL.
+        search_text: the text of an object that words are searched for in.
+
+    Raises:
+        ConditionError: it cannot be understood.
+        NotFoundError: it compares what the class does not have.
+    """
+    own = schemas[0].name if schemas else "object"
+    known = {name.lower(): column for name, column in columns.items()}
+    everywhere = {"class": own, "broker": broker}
+
+    def find(name: str) -> Field:
+        field = find_field(schemas, name)
+        column = known.get(name.lower()) or (None if field is None else columns.get(field.name))
+        if column is not None:
+            return _field(column, objects)
+        if field is None:
+            raise NotFoundError(f"value of {clean(own)}", clean(name), [*columns, *everywhere])
+        value = everywhere[field.name]
+        return Field(name=field.name, read=lambda _: value, type=field.type)
+
+    return compile_filter(parse_condition(text), find, search_text).test
+
+
+def _field(column: PageColumn, objects: LiveObjects) -> Field:
+    if column.rate:
+        objects.track_rate(column.rate)
+
+        def rate(obj: ObjectView) -> float | None:
+            return objects.rate(column.rate, remote_object(obj).object_id)
+
+        return Field(name=column.name, read=rate, type=TYPES["double"])
+
+    def read(obj: ObjectView) -> object:
+        value = column.read(obj)
+        # A reference to nothing has an empty name.
+        return None if isinstance(value, ObjectId) and not value.object_name else value
+
+    return Field(name=column.name, read=read, type=column.field.type, unit=column.field.unit)
+
 
 #: Orders of one class that are kept for the browsers that look at it.
 MOST_ORDERS = 20

@@ -17,7 +17,7 @@ from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import Client, ObjectId
 from qmf.web.access.read_rights import ReadRights
 from qmf.web.pages.live.references import References, find_object
-from qmf.web.pages.page_state import PageState
+from qmf.web.pages.mounting import PageState
 from qmf.web.pages.views.event_view import event_rows
 from qmf.web.pages.views.graph import bus_graph
 from qmf.web.pages.views.overview import agent_rows, broker_rows, overview

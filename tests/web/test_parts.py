@@ -8,7 +8,7 @@ from collections.abc import AsyncIterable, Callable, Iterable
 
 import pytest
 
-from qmf.web.metrics.text_parts import PART, gzip_parts, text_parts
+from qmf.web.parts import PART, gzip_parts, text_parts
 
 Make = Callable[[Iterable[str]], AsyncIterable[bytes]]
 
