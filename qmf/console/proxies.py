@@ -389,7 +389,7 @@ class Object:
         if name.startswith("_") and name.endswith("_") and len(name) > 2:
             return self._dereference(name[1:-1])
         try:
-            return self._value(name)
+            return self._with_agent(self._remote[name])
         except NotFoundError as error:
             raise AttributeError(str(error)) from None
 
@@ -416,9 +416,6 @@ class Object:
         key = self.getClassKey()
         where = repr(self.getObjectId()) if self.isManaged() else "unmanaged"
         return f"{key.getPackageName()}:{key.getClassName()}[{where}] {self.getIndex()}"
-
-    def _value(self, name: str) -> object:
-        return self._with_agent(self._remote[name])
 
     def _with_agent(self, value: object) -> object:
         return object_id(value, self._agent) if isinstance(value, CoreId) else value

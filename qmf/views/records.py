@@ -19,10 +19,6 @@ from qmf.views.times import iso_text
 _LONGEST = 4000
 
 
-def _same(value: str) -> str:
-    return value
-
-
 def _no_number(_value: float) -> None:
     """JSON has neither NaN nor infinity."""
 
@@ -40,7 +36,7 @@ class JsonForm:
         other: makes the text of everything else, such as a UUID.
     """
 
-    text: Callable[[str], str] = _same
+    text: Callable[[str], str] = lambda value: value
     integer: Callable[[int], object] = int
     special: Callable[[float], object] = _no_number
     binary: Callable[[bytes], object] = str

@@ -85,7 +85,7 @@ def statistic_cell(
     parts = [values.get(entry.name) for entry in item.entries]
     if all(part is None for part in parts) and not (complete and len(parts) > 1):
         return None
-    numbers = [_number(part) for part in parts]
+    numbers = [part if isinstance(part, int | float) else None for part in parts]
     if item.type.style is Style.HILO:
         value, high, low = numbers
         return HiLoCell(value, high, low, item.unit)
@@ -95,7 +95,3 @@ def statistic_cell(
             None if count is None else int(count), low, high, mean, item.unit, duration=item.type.base == "deltaTime"
         )
     return value_cell(item.type, parts[0], item.unit, measured=True, reference=reference)
-
-
-def _number(value: object) -> int | float | None:
-    return value if isinstance(value, int | float) else None

@@ -444,7 +444,7 @@ class Client(AsyncClosable):
             raise CallerError(f"follow: interval {interval}, recheck {recheck} and size {size} must be above 0")
         query, make = make_query(name, package, class_key, object_id, agent, where)
         spec = FollowSpec(query, *self._requests.compile(query), interval, recheck)
-        return Follow(self._core.follower(spec, size), make or _identity)
+        return Follow(self._core.follower(spec, size), make or (lambda remote: remote))
 
     def follow_agents(self, size: int = 1000) -> NotificationStream:
         """A stream of the agents and their changes: first an `AgentAdded` for each agent present, then the changes.
@@ -491,7 +491,3 @@ class Client(AsyncClosable):
         """Remove binding keys that `bind` or the options of the client bound."""
         for key in keys:
             await self._receiver.unbind(key)
-
-
-def _identity(remote: RemoteObject) -> RemoteObject:
-    return remote

@@ -136,12 +136,12 @@ class ClientCore:
             self._v1_message,
             self._on_returned,
             self.rpc.on_failure,
-            self._on_unbound,
+            lambda key: self.indications.on_unbound(key, self.receiver.bound),
             self.rpc.is_pending,
         )
         self.tracker = AgentTracker(
             self._agent_changed,
-            self._agents_found,
+            lambda: self.publisher.publish(AgentsFound(len(self.agents))),
             self._probe_agents,
             ageing=options.heartbeats,
             timeout=options.timeout,
@@ -332,9 +332,6 @@ class ClientCore:
         if self.options.discover:
             self.discovery.discover(agent)
 
-    def _on_unbound(self, key: str) -> None:
-        self.indications.on_unbound(key, self.receiver.bound)
-
     # -- agents
 
     def _agent_changed(self, change: AgentChange) -> None:
@@ -371,9 +368,6 @@ class ClientCore:
     def _probe_agents(self, names: list[str]) -> None:
         known = [agent for name in names if (agent := self.agents.get(name)) is not None]
         self._tasks.spawn(self.rpc.locate_again(known))
-
-    def _agents_found(self) -> None:
-        self.publisher.publish(AgentsFound(len(self.agents)))
 
     async def _count_agents(self, broker: Agent) -> None:
         """Ask the connected broker how many agents there are: each binds its name to the direct exchange."""

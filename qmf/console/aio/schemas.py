@@ -233,7 +233,9 @@ class SchemaCache:
             return twin if twin in self._entries and key not in self._entries else key
         candidates = [known for known in self.resolve(key.package, key.name) if known.kind is key.kind and known.hash]
         if not candidates:
-            raise NotFoundError("class", f"{key.package}:{key.name}", _names(self._entries))
+            raise NotFoundError(
+                "class", f"{key.package}:{key.name}", {f"{one.package}:{one.name}" for one in self._entries}
+            )
         return candidates[-1]
 
     async def _load(self, key: ClassKey, agents: tuple[str, ...]) -> AnySchema:
@@ -444,7 +446,3 @@ class SchemaDiscovery:
 
 def _version(agent: Agent) -> tuple[int, int]:
     return agent.epoch, agent.info.schema_updated
-
-
-def _names(keys: Iterable[ClassKey]) -> set[str]:
-    return {f"{key.package}:{key.name}" for key in keys}

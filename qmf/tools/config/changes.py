@@ -60,7 +60,9 @@ class Changes:
         self._create("queue", words[0], queue_properties(options), strict=True)
         if options.start_replica:
             arguments = {"broker": options.start_replica, "queue": words[0]}
-            self._do(f"replicate queue {words[0]!r}", arguments, lambda: self._replicate(arguments))
+            self._do(
+                f"replicate queue {words[0]!r}", arguments, lambda: self._broker.call("replicate", arguments, HA_BROKER)
+            )
 
     def delete(self, kind: str, words: Sequence[str]) -> None:
         """Delete a queue, an exchange, or an object of another type."""
@@ -145,9 +147,6 @@ class Changes:
             return
         details = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         print(f"would {what}{f': {details}' if details else ''}")
-
-    def _replicate(self, arguments: Mapping[str, Any]) -> None:
-        self._broker.call("replicate", arguments, HA_BROKER)
 
     def _ends(self, command: str, words: Sequence[str]) -> tuple[str, str, str]:
         if len(words) < 2:

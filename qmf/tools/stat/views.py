@@ -57,7 +57,7 @@ def general(broker: BrokerAgent) -> list[View]:
     columns += [TextColumn(f"{name}s", CellFormat.GROUPED) for name in counted]
     name = f"{cluster.clusterName}<{cluster.status}>" if cluster else "<standalone>"
     counts = [len(broker.find_all(item)) for item in counted]
-    summary = View("Broker Summary:", columns, [[_uptime(found), name, *counts]])
+    summary = View("Broker Summary:", columns, [[found.getUpdateTime() - found.getCreateTime(), name, *counts]])
     if "queueCount" not in found.values:
         return [summary]
     rows = _statistics(found, TOTAL_FIELDS)
@@ -281,10 +281,6 @@ def _broker(broker: BrokerAgent) -> BrokerObject:
     if found is None:
         raise NoDataError("the broker has no statistics")
     return found
-
-
-def _uptime(broker: BrokerObject) -> object:
-    return broker.getUpdateTime() - broker.getCreateTime()
 
 
 def _statistics(item: BrokerObject, fields: Iterable[TotalField]) -> list[Row]:

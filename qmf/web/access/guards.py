@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 from starlette.requests import HTTPConnection
@@ -248,16 +246,12 @@ async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -
     """Answer a request or the opening of a websocket with a problem."""
     response: Response = problem.response()
     if scope["type"] == "websocket":
-        if "websocket.http.response" in _extensions(scope):
+        if "websocket.http.response" in (scope.get("extensions") or {}):
             await response(scope, receive, send)
             return
         await send({"type": "websocket.close", "code": 1008, "reason": problem.title})
         return
     await response(scope, receive, send)
-
-
-def _extensions(scope: Scope) -> Mapping[str, Any]:
-    return scope.get("extensions") or {}
 
 
 __all__ = ["PUBLIC", "Callers", "Headers", "Origins", "RequestLimits", "caller_of", "refuse"]

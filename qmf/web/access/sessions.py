@@ -57,7 +57,8 @@ class Sessions:
 
     def begin(self, user: SessionUser) -> str:
         """Begin a session; returns its secret."""
-        self._expire()
+        for ended in [secret for secret, item in self._sessions.items() if self._has_ended(item)]:
+            del self._sessions[ended]
         own = sorted((item.used, secret) for secret, item in self._sessions.items() if item.user.name == user.name)
         for _, secret in own[: max(0, len(own) - MAX_PER_USER + 1)]:
             del self._sessions[secret]
@@ -90,7 +91,3 @@ class Sessions:
     def _has_ended(self, session: _Session) -> bool:
         now = self._clock()
         return now - session.used > self._idle or now - session.begun > self._life
-
-    def _expire(self) -> None:
-        for secret in [secret for secret, item in self._sessions.items() if self._has_ended(item)]:
-            del self._sessions[secret]

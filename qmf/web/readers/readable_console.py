@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Self, Unpack
 
@@ -43,24 +44,14 @@ from qmf.views.references import references
 from qmf.web.access.read_rights import ReadRights
 from qmf.web.consoles import ObjectFollow, WebConsole
 
-#: An object as it may be read; None if it may not be.
-Readable = Callable[[RemoteObject], RemoteObject | None]
-
 
 class ReadableFollow(AsyncIterator[ObjectChange[RemoteObject]], AsyncClosable):
     """Objects that may be read, and their changes; see `qmf.console.aio.Follow`."""
 
-    def __init__(
-        self,
-        follow: ObjectFollow,
-        readable: Readable,
-        readable_failures: Callable[[Mapping[str, QmfError]], Mapping[str, QmfError]],
-        sees_agent: Callable[[str], bool],
-    ) -> None:
+    def __init__(self, follow: ObjectFollow, console: ReadableConsole, compared: Collection[str]) -> None:
         self._follow = follow
-        self._readable = readable
-        self._readable_failures = readable_failures
-        self._sees_agent = sees_agent
+        self._console = console
+        self._readable = functools.partial(console.readable, compared=compared)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -75,7 +66,7 @@ class ReadableFollow(AsyncIterator[ObjectChange[RemoteObject]], AsyncClosable):
 
     @property
     def sources(self) -> Mapping[str, FollowMode]:
-        return {name: mode for name, mode in self._follow.sources.items() if self._sees_agent(name)}
+        return {name: mode for name, mode in self._follow.sources.items() if self._console.sees_agent(name)}
 
     @property
     def answered(self) -> bool:
@@ -83,7 +74,7 @@ class ReadableFollow(AsyncIterator[ObjectChange[RemoteObject]], AsyncClosable):
 
     @property
     def failures(self) -> Mapping[str, QmfError]:
-        return self._readable_failures(self._follow.failures)
+        return self._console.readable_failures(self._follow.failures)
 
     async def close(self) -> None:
         await self._follow.close()
@@ -176,7 +167,8 @@ class ReadableConsole:
         return Answers(tuple(keys), self.readable_failures(found.failures))
 
     async def schema(self, class_key: ClassKey) -> AnySchema:
-        if not any(_same_class(key, class_key) for key in self.known_classes(class_key.package)):
+        known = self.known_classes(class_key.package)
+        if not any((key.name, key.kind) == (class_key.name, class_key.kind) for key in known):
             raise NotFoundError("class" if class_key.kind is Kind.DATA else "event class", str(class_key))
         return await self._console.schema(class_key)
 
@@ -208,8 +200,7 @@ class ReadableConsole:
         self, name: str | None = None, *, interval: float = 5.0, **selection: Unpack[QueryArguments]
     ) -> ReadableFollow:
         follow = self._console.follow(name, interval=interval, **selection)
-        compared = _named_values(selection.get("where"))
-        return ReadableFollow(follow, lambda obj: self.readable(obj, compared), self.readable_failures, self.sees_agent)
+        return ReadableFollow(follow, self, _named_values(selection.get("where")))
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """See `WebConsole`. An agent is added when the first of its classes is known that may be read."""
@@ -326,10 +317,6 @@ class ReadableConsole:
             return []
         shown.add(agent.name)
         return [AgentAdded(agent)]
-
-
-def _same_class(key: ClassKey, wanted: ClassKey) -> bool:
-    return (key.package, key.name, key.kind) == (wanted.package, wanted.name, wanted.kind)
 
 
 def _references(obj: RemoteObject) -> Iterable[tuple[str, ObjectId]]:

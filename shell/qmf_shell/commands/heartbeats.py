@@ -49,13 +49,9 @@ def _rows(context: Context, wanted: str) -> list[tuple[Cell, ...]]:
     for item in heartbeat_states(context, list(context.agents()), wanted):
         every = Duration(round(item.interval * 1e9)) if item.interval else None
         last = None if item.last is None else Instant(item.last.received)
-        age = None if item.last is None else _age(item.age)
+        age = None if item.last is None else Duration(item.age // 100_000_000 * 100_000_000)
         rows.append((item.agent, last, age, every, item.count, item.state, item.broker))
     return rows
-
-
-def _age(nanoseconds: int) -> Duration:
-    return Duration(nanoseconds // 100_000_000 * 100_000_000)
 
 
 def _page(context: Context, wanted: str) -> Page:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import DynamicCompleter
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -145,7 +144,9 @@ class Repl:
             # If results go to a file, the prompt is still shown on the terminal.
             output=terminal[1] if terminal else create_output(always_prefer_tty=True),
         )
-        self._session.default_buffer.on_text_changed += self._on_typed
+        self._session.default_buffer.on_text_changed += lambda buffer: self._load_completer().prepare(
+            buffer.document.text_before_cursor
+        )
         self._session.app.after_render += self._on_first_render
 
     def _on_first_render(self, app: Application[str]) -> None:
@@ -179,9 +180,6 @@ class Repl:
             state = buffer.complete_state
             if state is None or state.current_completion is None:
                 buffer.start_completion(insert_common_part=True)
-
-    def _on_typed(self, buffer: Buffer) -> None:
-        self._load_completer().prepare(buffer.document.text_before_cursor)
 
     def _toolbar(self) -> StyleAndTextTuples:
         text = self._session.default_buffer.document.text_before_cursor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -10,26 +10,9 @@ from qmf.schema import ClassSchema, Property
 from qmf.views.objects import ObjectKey, ObjectView
 
 
-@attrs.frozen
-class ObjectReference:
-    """A property of an object that refers to another.
-
-    Attributes:
-        owner: the object that has the property.
-        name: of the property.
-        target: the object that it refers to.
-    """
-
-    owner: ObjectView
-    name: str
-    target: ObjectKey
-
-
-def references(item: ObjectView) -> Iterator[ObjectReference]:
-    """The references of an object, in schema order, without unset ones."""
-    for name, value in item.values.items():
-        if isinstance(value, ObjectKey) and value.object_name:
-            yield ObjectReference(item, name, value)
+def references(item: ObjectView) -> list[tuple[str, ObjectKey]]:
+    """The references of an object by the names of its properties, in schema order, without unset ones."""
+    return [(name, value) for name, value in item.values.items() if isinstance(value, ObjectKey) and value.object_name]
 
 
 @attrs.frozen
@@ -53,10 +36,10 @@ def relations_of(key: ObjectKey, objects: Iterable[ObjectView], target: ObjectVi
     """The references of an object, then those to it, among all objects; `target` is the object, if it is known."""
     by_key = {item.identity.key: item for item in objects}
     target = target or by_key.get(key)
-    found = () if target is None else references(target)
-    to = [Relation("to", item.target, item.name, by_key.get(item.target)) for item in found]
-    back = (item for one in by_key.values() for item in references(one) if item.target == key)
-    return to + [Relation("from", item.owner.identity.key, item.name, item.owner) for item in back]
+    found = references(target) if target is not None else ()
+    to = [Relation("to", other, name, by_key.get(other)) for name, other in found]
+    back = ((name, one) for one in by_key.values() for name, other in references(one) if other == key)
+    return to + [Relation("from", one.identity.key, name, one) for name, one in back]
 
 
 def parent_property(schema: ClassSchema) -> Property | None:

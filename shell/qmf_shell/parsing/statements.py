@@ -144,7 +144,7 @@ def _scan_piece(text: str, piece: _Piece) -> int:
         char = text[at]
         if char in ";\n":
             break
-        if _begins_comment(char, piece):
+        if (char == "#" and piece.word is None) or (char == "!" and piece.empty):
             piece.end = at
             end = text.find("\n", at)
             return len(text) if end < 0 else end
@@ -156,10 +156,6 @@ def _scan_piece(text: str, piece: _Piece) -> int:
             at = _scan_sign(text, at, piece)
     piece.end = min(at, len(text))
     return piece.end
-
-
-def _begins_comment(char: str, piece: _Piece) -> bool:
-    return (char == "#" and piece.word is None) or (char == "!" and piece.empty)
 
 
 def _scan_sign(text: str, at: int, piece: _Piece) -> int:

@@ -26,7 +26,7 @@ from qmf_shell.results.result import Result
 from qmf_shell.screens.drawing import Fragments, draw_page
 from qmf_shell.screens.geometry import Geometry, ScreenContext
 from qmf_shell.screens.keys import ACTIONS, Typing, key_bindings
-from qmf_shell.screens.navigator import Loaded, Navigator
+from qmf_shell.screens.navigator import Navigator
 from qmf_shell.screens.state import Page
 from qmf_shell.screens.styles import COLOURS, PLAIN
 from qmf_shell.session.context import Context
@@ -140,14 +140,11 @@ class ScreenApp:
                 if loop is None or self._leaving:
                     return
                 with contextlib.suppress(RuntimeError):  # the loop has ended
-                    loop.call_soon_threadsafe(self._on_loaded, loaded)
+                    loop.call_soon_threadsafe(self.safely, lambda loaded=loaded: self.navigator.on_loaded(loaded))
                 if page is not self.navigator.page:
                     continue
             self._wake.wait(self.navigator.page.interval)
             self._wake.clear()
-
-    def _on_loaded(self, loaded: Loaded) -> None:
-        self.safely(lambda: self.navigator.on_loaded(loaded))
 
     def update(self) -> None:
         """Load the page that is shown now."""

@@ -70,17 +70,13 @@ def _filter(app: Controls) -> None:
     app.ask(Typing("filter:", app.navigator.filter, app.navigator.filter, app.navigator.page.model.filter))
 
 
-def _ignore(text: str) -> None:
-    del text
-
-
 def _thresholds(app: Controls) -> None:
     column = app.navigator.threshold_column
     if column is None:
         app.navigator.message = "sort by a column with numbers first (s): then t sets its thresholds"
         return
     before = limits_text(app.navigator.page.thresholds(column.key))
-    app.ask(Typing(f"{column.title}: warning and critical from:", _ignore, app.navigator.set_thresholds, before))
+    app.ask(Typing(f"{column.title}: warning and critical from:", lambda _: None, app.navigator.set_thresholds, before))
 
 
 def _mouse(app: Controls) -> None:

@@ -32,14 +32,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def _ignore(text: str) -> None:
-    del text
-
-
-def _no_gap() -> None:
-    return None
-
-
 #: How many times as many objects are asked for, if too few of the first ones are shown; then all are.
 MORE = 16
 
@@ -97,9 +89,9 @@ class Context:
     connection: ConnectionContext | None = None
     lake: LakeSource = attrs.field(factory=LakeSource)
     switch: Callable[[Sequence[BrokerTarget], ConnectionContext | None], None] | None = None
-    gap: Callable[[], tuple[str, int] | None] = _no_gap
+    gap: Callable[[], tuple[str, int] | None] = lambda: None
     prompter: Prompter | None = None
-    report: Callable[[str], None] = _ignore
+    report: Callable[[str], None] = lambda _: None
     warnings: list[str] = attrs.field(factory=list)
     show_own: bool = False
     hidden: collections.Counter[ClassName] = attrs.field(factory=collections.Counter)

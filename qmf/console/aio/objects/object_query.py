@@ -6,7 +6,6 @@ parts of a filter that all agents evaluate in the same way, and every object of 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar
 
@@ -168,11 +167,7 @@ def make_query(
         raise CallerError(f"objects: {name.__name__} is a class already; give no package, class_key or object_id")
     key = name._qmf_schema_.key
     query = ObjectQuery(class_key=ClassKey(key.package, key.name), agent=only, where=where)
-    return query, functools.partial(_wrap, name)
-
-
-def _wrap(kind: type[P], remote: RemoteObject) -> P:
-    return kind._qmf_wrap(remote)
+    return query, name._qmf_wrap
 
 
 def match_all(_: RemoteObject) -> bool:

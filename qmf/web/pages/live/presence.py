@@ -83,7 +83,7 @@ class AgentPresences:
 
     def all(self) -> list[AgentPresence]:
         """The agents that are there by name, then those that are gone."""
-        return [self._known_presence(name) for name in self.names()]
+        return [self._present.get(name) or self._gone[name] for name in self.names()]
 
     def names(self) -> list[str]:
         """The names of the agents that are there, in order, then of those that are gone."""
@@ -117,9 +117,6 @@ class AgentPresences:
         """The agents that have not announced themselves since the broker was lost are gone."""
         for presence in [item for item in self._present.values() if item.cut]:
             self._remove(presence, now, Removal.DISCONNECTED.value)
-
-    def _known_presence(self, name: str) -> AgentPresence:
-        return self._present.get(name) or self._gone[name]
 
     def _presence_of(self, agent: Agent, now: float) -> AgentPresence:
         return self._present.get(agent.name) or AgentPresence(agent, now)

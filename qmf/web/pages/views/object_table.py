@@ -292,11 +292,10 @@ class ClassTables:
 
     def of(self, package: str, name: str, objects: LiveObjects) -> ClassTable:
         """The table of a class whose objects these are."""
-        self._tables = {key: item for key, item in self._tables.items() if item.objects is self._followed_objects(*key)}
+        self._tables = {
+            key: item for key, item in self._tables.items() if item.objects is self._site.followed_class(*key)
+        }
         found = self._tables.get((package, name))
         if found is None or found.objects is not objects:
             found = self._tables[package, name] = ClassTable(self._site, objects, package, name)
         return found
-
-    def _followed_objects(self, package: str, name: str) -> LiveObjects | None:
-        return self._site.followed_class(package, name)

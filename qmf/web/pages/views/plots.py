@@ -80,6 +80,10 @@ def _line(value: PlottedValue, series: SeriesStore, obj: ObjectView | None, now:
     return PlotLine(value, label, unit, tuple(thin_out(points, MOST_POINTS)))
 
 
+def _column(obj: ObjectView | None, name: str) -> PageColumn | None:
+    return columns_of([obj.schema]).get(name) if obj is not None else None
+
+
 def value_of_line(line: PlotLine) -> tuple[str, str, str]:
     """The newest, the smallest and the greatest value of a line, as texts with their unit."""
     values = [value for _, value in line.points]
@@ -89,10 +93,6 @@ def value_of_line(line: PlotLine) -> tuple[str, str, str]:
         f"{number_text(round(value, 3))} {line.unit}".strip() for value in (values[-1], min(values), max(values))
     )
     return now, low, high
-
-
-def _column(obj: ObjectView | None, name: str) -> PageColumn | None:
-    return columns_of([obj.schema]).get(name) if obj is not None else None
 
 
 def groups(lines: Sequence[PlotLine], *, together: bool) -> list[list[PlotLine]]:

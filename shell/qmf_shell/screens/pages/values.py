@@ -144,11 +144,9 @@ class ValuesPage(Page):
             self.notes = ()
             return
         at = max(self.gone.values())
+        since = Formatter(short=True).text(Instant(at))
         which = "it is" if len(self.targets) == 1 else f"{len(self.gone)} of these are"
-        self.notes = (PageNote(f"{which} gone since {self._clock(at)}: these are the last values", bad=True),)
-
-    def _clock(self, at: int) -> str:
-        return Formatter(short=True).text(Instant(at))
+        self.notes = (PageNote(f"{which} gone since {since}: these are the last values", bad=True),)
 
     def _row(self, order: int, element: ElementRow, at: float) -> ValueRow:
         kind, name, cells = element
