@@ -33,7 +33,7 @@ from qmf.pipeline.runners.batches import batches_where, selected_batches
 from qmf.pipeline.runners.runner import Map, Mapped, Pace, Reduce, Rows, Step, Task, conformed_batches
 from qmf.pipeline.runners.spark_inputs import PieceInput
 from qmf.pipeline.runners.spark_stream import follow_lake
-from qmf.pipeline.runners.spark_tasks import DATA, SHARE, Work, apply_works
+from qmf.pipeline.runners.spark_tasks import DATA, SHARE, VERSION, Work, apply_works
 
 #: Rows of a task at most: seconds of work, and some hundred megabytes; and those that a task has at least before the
 #: work is divided among the processors, since a shuffle costs seconds, too.
@@ -205,7 +205,7 @@ class SparkRows:
 def _shares_schema() -> Any:
     """Of what `spark_tasks.divided_batches` makes."""
     pa = import_pyarrow()
-    return pa.schema([(SHARE, pa.int32()), (DATA, pa.binary())])
+    return pa.schema([(SHARE, pa.int32()), (VERSION, pa.string()), (DATA, pa.binary())])
 
 
 class SparkRunner:

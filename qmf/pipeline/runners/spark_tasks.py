@@ -13,7 +13,8 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import quote_name
+from qmf.pipeline.duckdb_queries import import_duckdb, quote_name
+from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import write_rows
@@ -23,8 +24,9 @@ from qmf.pipeline.runners.runner import Map, Mapped, Reduce, conformed_batches
 #: DuckDB's threads in an executor, which gives each of its tasks a processor.
 _THREADS = 1
 
-#: The column with what tasks are, or what they found; and that with the number of the share of rows.
-DATA, SHARE = "data", "share"
+#: The column with what tasks are, or what they found; and those with the number of the share of rows, and with the
+#: version of DuckDB that divided them.
+DATA, SHARE, VERSION = "data", "share", "version"
 
 _DIVIDED = "qmf_divided"
 
@@ -117,9 +119,9 @@ def deserialize(schema: Any, found: Iterable[bytes]) -> Iterator[Any]:
 
 
 def divided_batches(schema: Any, key: Sequence[str], shares: int, batches: Iterator[Any]) -> Iterator[Any]:
-    """Batches as bytes, divided by the hash of some columns, to be shuffled: rows of the number of a share, and `DATA`.
+    """Batches as bytes, divided by the hash of some columns, to be shuffled: `SHARE`, `VERSION` and `DATA`.
 
-    Java has nothing to do for the rows in them. Processes on the same version of DuckDB have the same hashes.
+    Java has nothing to do for the rows in them.
     """
     pa = import_pyarrow()
     from pyarrow import compute
@@ -132,12 +134,24 @@ def divided_batches(schema: Any, key: Sequence[str], shares: int, batches: Itera
             found = own.sql(query).to_arrow_table()["share"].combine_chunks()
             numbers = compute.unique(found)
             data = [batch.filter(compute.equal(found, number)).serialize().to_pybytes() for number in numbers]
-            yield pa.RecordBatch.from_arrays([numbers, pa.array(data, pa.binary())], [SHARE, DATA])
+            versions = pa.repeat(import_duckdb().__version__, len(data))
+            yield pa.RecordBatch.from_arrays([numbers, versions, pa.array(data, pa.binary())], [SHARE, VERSION, DATA])
 
 
 def joined_batches(schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
-    """The batches that `divided_batches` has made bytes of."""
-    return deserialize(schema, (data.as_py() for batch in batches for data in batch.column(DATA)))
+    """The batches that `divided_batches` has made bytes of.
+
+    Raises:
+        PipelineError: by another version of DuckDB, which may have other hashes: rows of a key would be in two shares.
+    """
+    version = import_duckdb().__version__
+    for batch in batches:
+        for other in batch.column(VERSION).unique().to_pylist():
+            if other != version:
+                raise PipelineError(
+                    f"executors have DuckDB {other} and {version}: they need the same version to divide rows alike"
+                )
+        yield from deserialize(schema, (data.as_py() for data in batch.column(DATA)))
 
 
 def apply_works(works: Sequence[Work], batches: Iterator[Any]) -> Iterator[Any]:
