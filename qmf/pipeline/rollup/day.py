@@ -15,9 +15,9 @@ from qmf.pipeline.rollup.columns import coarser
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource, day_start_ns
-from qmf.pipeline.rollup.zones import UTC, Zone, base_seconds
+from qmf.pipeline.rollup.zones import UTC, Span, Zone, base_seconds
 
-_ROWS, _BASE, _CARRIED = "qmf_rows", "qmf_rows_base", "qmf_carried"
+_BASE, _CARRIED = "qmf_rows", "qmf_carried"
 _PRESENT, _EARLIER = "qmf_present", "qmf_earlier"
 _HOUR_NS, _DAY = 3600 * 10**9, 86_400
 
@@ -55,21 +55,13 @@ class ClassRollup:
         spans = self.zone.spans(start, end)
         if self._rows.carried is None:
             self._look_back(day, start)
-        seconds = {size: window_seconds(size) for size in self.sizes}
         base = base_seconds(self.sizes, self.zone)
         made: dict[str, str] = {}
         try:
             if not self._rows.make(self.source.of_day(self.zone, day), base, _BASE, spans):
                 yield made
                 return
-            for size in sorted(seconds, key=seconds.__getitem__):
-                if seconds[size] == base:
-                    made[size] = _BASE
-                    continue
-                finer = next((known for known in reversed(made) if seconds[size] % seconds[known] == 0), None)
-                table = f"{_ROWS}_{size}"
-                rows = coarser(_BASE if finer is None else made[finer], seconds[size], spans)
-                self.connection.execute(f"create temp table {table} as {rows}")
+            for size, table in make_sizes(self.connection, _BASE, self.sizes, self.zone, spans):
                 made[size] = table
             if any(day_start_ns(date) + NS_PER_DAY > end for date in self.source.days):
                 self._rows.keep(_BASE, end - LOOK_BACK_DAYS * NS_PER_DAY)
@@ -130,3 +122,28 @@ class ClassRollup:
 
 
 _SAME = "w.object = c.object and w.agent is not distinct from c.agent"
+
+
+def make_sizes(
+    connection: Any, base: str, sizes: Sequence[str], zone: Zone, spans: Sequence[Span]
+) -> Iterator[tuple[str, str]]:
+    """Make a table of the rows of each size of windows.
+
+    Args:
+        connection: to DuckDB.
+        base: a table with rows of windows of `base_seconds`.
+        sizes: of the windows.
+        zone: of their days.
+        spans: these days.
+
+    Yields:
+        a size, and its table.
+    """
+    made: dict[int, str] = {base_seconds(sizes, zone): base}
+    for size in sorted(sizes, key=window_seconds):
+        seconds = window_seconds(size)
+        if seconds not in made:
+            finer = next(made[known] for known in reversed(made) if seconds % known == 0)
+            made[seconds] = f"{base}_{size}"
+            connection.execute(f"create temp table {made[seconds]} as {coarser(finer, seconds, spans)}")
+        yield size, made[seconds]

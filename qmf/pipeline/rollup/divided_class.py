@@ -1,12 +1,15 @@
-"""The roll-up of a class that has more samples in a day than a task should read: its objects are divided.
+"""The roll-up of a class that has more samples in a day than a task should read.
 
-A map reads samples of files, each file once; they are brought together by object; a reduce rolls up the days of its
-objects in their order. It knows no runner.
+A map makes windows of the samples of a part of the time. They are brought together by object; a reduce joins each with
+the one before, and makes the rows. Where parts of the time have no files of their own, as of days that are sorted by
+object, or windows are so long that parts have many samples, samples are brought together by object, each file read
+once, and the reduce makes the windows as well. It knows no runner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -17,34 +20,81 @@ from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.table_files import TableFile
-from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
+from qmf.pipeline.rollup.day import make_sizes
+from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS, rows
+from qmf.pipeline.rollup.shared_windows import (
+    joined_windows,
+    shared_keys,
+    shared_windows,
+    sparse_members,
+    window_columns,
+)
 from qmf.pipeline.rollup.source import ClassSource, sample_columns
-from qmf.pipeline.rollup.tables import RollupOptions, rollup_schema
-from qmf.pipeline.rollup.tasks import ClassTask
-from qmf.pipeline.rollup.zones import Zone
+from qmf.pipeline.rollup.statements import ClassSamples
+from qmf.pipeline.rollup.tables import RollupOptions, rollup_schema, sql_schema, table_rows
+from qmf.pipeline.rollup.tasks import lake_errors
+from qmf.pipeline.rollup.windows import WINDOWS, made_windows
+from qmf.pipeline.rollup.zones import WindowGrid
 from qmf.pipeline.runners.runner import Rows, Runner, conformed_batches, duckdb_batches
 
-_SAMPLES = "qmf_share"
+_SAMPLES, _SHARED, _KEYS, _BASE = "qmf_share", "qmf_shared", "qmf_shared_keys", "qmf_rows"
 
-#: By what samples are brought together.
+#: By what samples and windows are brought together.
 _OBJECT = ("_agent", "_object")
+
+#: What parts of the time may read of all samples together, and the largest of a task's samples.
+MOST_READ, MOST_OF_TASK = 1.5, 2.0
 
 
 @attrs.frozen
-class ShareSource(ClassSource):
-    """The samples of some objects of a class, in a table of the connection."""
+class DividedClass:
+    """The roll-up of a class.
 
-    def of_day(self, zone: Zone, day: str) -> ClassSource:
-        """As of `ClassSource`."""
-        return self.of_times(zone.start_ns(day), zone.end_ns(day))
+    Attributes:
+        options: of the roll-up.
+        source: the class; its files are those of the tasks.
+        start, end: of the days, in ns.
+    """
 
-    def _sql(self, connection: Any, days: Sequence[str]) -> str:  # noqa: ARG002
-        return _SAMPLES
+    options: RollupOptions
+    source: ClassSource
+    start: int
+    end: int
+
+    def windows(self, connection: Any, samples: str) -> Iterator[Any]:
+        """Windows of samples, with the columns of `window_columns`.
+
+        Args:
+            connection: to DuckDB.
+            samples: as SQL.
+        """
+        options, members = self.options, self.source.members
+        grid = WindowGrid(options.base_seconds)
+        with made_windows(connection, samples, members, grid, continued=options.continued) as made:
+            if made is not None:
+                yield from duckdb_batches(connection, shared_windows(made, WINDOWS))
+
+    def rows(self, connection: Any, windows: Iterator[Any]) -> Iterator[Any]:
+        """The rows of all windows of some objects, and of those before the days."""
+        options, source = self.options, self.source
+        spans = options.zone.spans(self.start, self.end)
+        _load(connection, _SHARED, sql_schema(window_columns(source.members)), windows)
+        (lacks,) = connection.execute(sparse_members(source.members, _SHARED)).fetchall()
+        sparse = [number for number, lack in enumerate(lacks) if lack]
+        grid = WindowGrid(options.base_seconds, spans)
+        samples = ClassSamples("", source.members, grid, options.continued, _KEYS, sparse=sparse)
+        connection.execute(f"create temp table {_KEYS} as {shared_keys(_SHARED)}")
+        connection.execute(f"create temp table {WINDOWS} as {joined_windows(samples, _SHARED)}")
+        found = rows(samples, source.package, source.name, WINDOWS, None)
+        start = f"make_timestamptz({self.start // 1000})"
+        connection.execute(f"create temp table {_BASE} as from ({found}) where window_start >= {start}")
+        for size, table in make_sizes(connection, _BASE, options.sizes, options.zone, spans):
+            yield from duckdb_batches(connection, table_rows(table, size, options.zone))
 
 
 @attrs.frozen
 class SampleFiles:
-    """Files of samples.
+    """Samples in files.
 
     Attributes:
         source: the files, and which of their rows are wanted.
@@ -54,18 +104,13 @@ class SampleFiles:
     source: ClassSource
     ends: bool = False
 
-    def rows(self, connection: Any) -> Iterator[Any]:
-        """The samples as record batches.
-
-        Raises:
-            LakeError: a file cannot be read.
-        """
+    def sql(self, connection: Any) -> str:
+        """The samples, as SQL for a connection to DuckDB."""
         source = self.source
         columns = ", ".join(quote_name(name) for name, _type in sample_columns(source.versions, source.members))
         samples = f"(select {columns} from {source.sql(connection)} where _statistics)"
         if not self.ends:
-            yield from duckdb_batches(connection, f"from {samples}")
-            return
+            return samples
         connection.execute(f"create or replace temp table {_SAMPLES} as from {samples}")
         last = "qualify row_number() over (partition by _agent, _object order by _ts_ns desc, _run desc, _seq desc) = 1"
         each = [
@@ -73,7 +118,7 @@ class SampleFiles:
             for member in source.members
             if member.linked
         ]
-        yield from duckdb_batches(connection, f"select distinct * from ({' union all '.join(each)})")
+        return f"(select distinct * from ({' union all '.join(each)}))"
 
 
 def divided_rows(runner: Runner, options: RollupOptions, source: ClassSource, limit: int) -> Rows:
@@ -88,31 +133,75 @@ def divided_rows(runner: Runner, options: RollupOptions, source: ClassSource, li
     zone = options.zone
     days = source.zone_days(zone, options.first, options.last)
     start, end = zone.start_ns(days[0]), zone.end_ns(days[-1])
-    tasks = [SampleFiles(part) for part in _portions(source.of_times(start, end), limit)]
+    own = DividedClass(options, attrs.evolve(source, days={}), start, end)
+    parts = _time_parts(source, start, end, limit, options.base_seconds * 10**9)
+    tasks = [SampleFiles(part) for part in parts or _portions(source.of_times(start, end), limit)]
     if any(member.linked for member in source.members):
         earlier = source.of_times(start - LOOK_BACK_DAYS * NS_PER_DAY, start)
         tasks += [SampleFiles(part, ends=True) for part in _portions(earlier, limit)]
-    # The days alone, not their files, which the reduce does not read.
-    known = {date: [_any_file(*source.days[date][0])] for date in source.days if source.days[date]}
-    own = ShareSource(source.versions, source.members, known)
-    schema = arrow_schema(sample_columns(source.versions, source.members))
-    samples = runner.map(tasks, file_samples, schema)
-    return samples.reduce(_OBJECT, partial(_share_rows, ClassTask(options, own, tuple(days))), rollup_schema())
+    if parts:
+        windows = runner.map(tasks, partial(file_windows, own), sql_schema(window_columns(source.members)))
+        return windows.reduce(_OBJECT, partial(_window_rows, own), rollup_schema())
+    samples = runner.map(tasks, file_samples, arrow_schema(sample_columns(source.versions, source.members)))
+    return samples.reduce(_OBJECT, partial(_sample_rows, own), rollup_schema())
 
 
 def file_samples(connection: Any, task: SampleFiles) -> Iterator[Any]:
-    """The map: the samples of some files."""
-    return task.rows(connection)
+    """The map where samples are brought together: those of some files."""
+    yield from duckdb_batches(connection, f"from {task.sql(connection)}")
 
 
-def _share_rows(task: ClassTask, connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
-    """The reduce: the rows of some objects."""
-    schema = arrow_schema(sample_columns(task.source.versions, task.source.members))
+def file_windows(own: DividedClass, connection: Any, task: SampleFiles) -> Iterator[Any]:
+    """The map where windows are brought together: those of the samples of some files."""
+    with lake_errors(own.options.lake):
+        yield from own.windows(connection, task.sql(connection))
+
+
+def _window_rows(own: DividedClass, connection: Any, windows: Iterator[Any]) -> Iterator[Any]:
+    """The reduce of windows."""
+    with lake_errors(own.options.lake):
+        yield from own.rows(connection, windows)
+
+
+def _sample_rows(own: DividedClass, connection: Any, samples: Iterator[Any]) -> Iterator[Any]:
+    """The reduce of samples."""
+    with lake_errors(own.options.lake):
+        _load(connection, _SAMPLES, arrow_schema(sample_columns(own.source.versions, own.source.members)), samples)
+        windows = list(own.windows(connection, _SAMPLES))  # a query cannot run while another one reads what it makes
+        yield from own.rows(connection, iter(windows))
+
+
+def _load(connection: Any, table: str, schema: Any, batches: Iterator[Any]) -> None:
+    """Make a table of record batches."""
     reader = import_pyarrow().RecordBatchReader.from_batches(schema, conformed_batches(batches, schema))
-    connection.register("qmf_samples", reader)
-    connection.execute(f"create or replace temp table {_SAMPLES} as from qmf_samples")
-    connection.unregister("qmf_samples")
-    yield from task.rows(connection)
+    connection.register("qmf_batches", reader)
+    connection.execute(f"create temp table {table} as from qmf_batches")
+    connection.unregister("qmf_batches")
+
+
+def _time_parts(source: ClassSource, start: int, end: int, limit: int, step: int) -> list[ClassSource]:
+    """Parts of the samples by time, of about `limit` samples each; none where they would be read too often.
+
+    Args:
+        source: with the files.
+        start, end: of the time, in ns.
+        limit: samples of a part, about.
+        step: of a window, in ns: none has samples of two parts.
+    """
+    whole = source.of_times(start, end)
+    files = [file for own in whole.days.values() for _table, file in own]
+    edges, count = [start], 0
+    for file in sorted(files, key=lambda file: file.first_ns or start):
+        at = (file.first_ns or start) // step * step
+        if count >= limit and at > edges[-1]:
+            edges.append(at)
+            count = 0
+        count += file.rows
+    # Many files may begin in one window, before which there are none.
+    parts = [part for times in itertools.pairwise([*edges, end]) if (part := source.of_times(*times)).days]
+    samples = [part.samples(None, None) for part in parts]
+    is_good = sum(samples) <= MOST_READ * whole.samples(None, None) and max(samples) <= MOST_OF_TASK * limit
+    return parts if is_good else []
 
 
 def _portions(source: ClassSource, limit: int) -> Iterator[ClassSource]:
@@ -128,8 +217,3 @@ def _portions(source: ClassSource, limit: int) -> Iterator[ClassSource]:
                 chosen, count = [], 0
     if chosen:
         yield source.with_files(chosen, source.left_out)
-
-
-def _any_file(table: LakeTable, file: TableFile) -> tuple[LakeTable, TableFile]:
-    """A file with samples of any time of its day."""
-    return table, attrs.evolve(file, rows=0, first_ns=None, last_ns=None)

@@ -133,6 +133,11 @@ def read_numbers(table: LakeTable, options: RollupOptions, versions: Mapping[str
 
 def rollup_schema() -> Any:
     """The columns of the tables, as an Arrow schema."""
+    return sql_schema({**dict.fromkeys(PARTITIONS, "varchar"), **ROLLUP_COLUMNS})
+
+
+def sql_schema(columns: Mapping[str, str]) -> Any:
+    """Columns with types in SQL, of those of `ROLLUP_COLUMNS`, as an Arrow schema."""
     pa = import_pyarrow()
     types = {
         "timestamptz": pa.timestamp("us", "UTC"),
@@ -141,8 +146,7 @@ def rollup_schema() -> Any:
         "double": pa.float64(),
         "boolean": pa.bool_(),
     }
-    fields = [(name, types.get(type) or pa.decimal128(38, 0)) for name, type in ROLLUP_COLUMNS.items()]
-    return pa.schema([*((name, pa.string()) for name in PARTITIONS), *fields])
+    return pa.schema([(name, types.get(type) or pa.decimal128(38, 0)) for name, type in columns.items()])
 
 
 def class_name(versions: Sequence[ClassVersion]) -> str:

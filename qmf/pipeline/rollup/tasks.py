@@ -51,7 +51,7 @@ class ClassTask:
         """
         options, zone = self.options, self.options.zone
         with (
-            _errors(options.lake),
+            lake_errors(options.lake),
             closing(ClassRollup(connection, self.source, options.sizes, options.continued, zone)) as rollup,
         ):
             for day in self.days:
@@ -77,7 +77,7 @@ class SmallClassesTask:
         options, zone = self.options, self.options.zone
         start = -END_NS if options.first is None else zone.start_ns(options.first)
         end = END_NS if options.last is None else zone.end_ns(options.last)
-        with _errors(options.lake):
+        with lake_errors(options.lake):
             memory = StreamMemory(connection, options.sizes, END_NS, continued=options.continued, zone=zone)
             memory.add(self.samples, {item.name: -END_NS for item in self.samples})
             memory.close(END_NS)
@@ -109,7 +109,7 @@ class WindowTask:
         """
         if not self.is_first:
             rollup_table(self.options, "stream").delta()  # refuses what isn't there
-        with _errors(self.options.lake):
+        with lake_errors(self.options.lake):
             if WindowRollup(connection, self.options).roll_up(self.windows):
                 yield from _take_rows(connection)
 
@@ -228,7 +228,8 @@ def _take_rows(connection: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def _errors(lake: str) -> Iterator[None]:
+def lake_errors(lake: str) -> Iterator[None]:
+    """Raise the errors of queries on a lake, as of `duckdb_errors`, and those of files that are missing."""
     try:
         with duckdb_errors(lake):
             yield

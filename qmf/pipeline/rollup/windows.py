@@ -14,7 +14,38 @@ from qmf.pipeline.rollup.members import NumberMember
 from qmf.pipeline.rollup.statements import ClassSamples
 from qmf.pipeline.rollup.zones import Span, WindowGrid
 
-_KEYS, _WINDOWS, _CORRECTIONS = "qmf_keys", "qmf_windows", "qmf_corrections"
+#: The table that `made_windows` makes.
+WINDOWS = "qmf_windows"
+_KEYS, _CORRECTIONS = "qmf_keys", "qmf_corrections"
+
+
+@contextmanager
+def made_windows(
+    connection: Any, source: str, members: Sequence[NumberMember], grid: WindowGrid, *, continued: bool
+) -> Iterator[ClassSamples | None]:
+    """Make `WINDOWS` of samples of one class, see `statements.windows`; it is dropped at the end of the block.
+
+    Args:
+        connection: to DuckDB.
+        source: the samples as SQL, a table or a function.
+        members: of the class, at least one.
+        grid: of the windows.
+        continued: counters outlive restarts of their agents: only a lower value is a restart.
+
+    Yields:
+        the samples, with what is known of them now; None for no samples.
+    """
+    samples = ClassSamples(source, members, grid, continued, _KEYS)
+    try:
+        connection.execute(f"create temp table {_KEYS} as {statements.keys(source)}")
+        if not connection.execute(f"select 1 from {_KEYS} limit 1").fetchall():
+            yield None
+            return
+        ((steady,),) = connection.execute(statements.steady(_KEYS)).fetchall()
+        yield _make_windows(connection, attrs.evolve(samples, steady=bool(steady)))
+    finally:
+        for table in (_KEYS, WINDOWS, _CORRECTIONS):
+            connection.execute(f"drop table if exists {table}")
 
 
 @contextmanager
@@ -33,12 +64,9 @@ def roll_up(
     """Roll up samples of one class.
 
     Args:
-        connection: to DuckDB; temporary tables are made in it, and dropped at the end of the block.
-        source: the samples as SQL, a table or a function.
-        members: of the class, at least one.
+        connection, source, members, continued: as of `made_windows`.
         package, name: of the class.
         seconds: of a window.
-        continued: counters outlive restarts of their agents: only a lower value is a restart.
         carried: a table with `rows.CARRIED_COLUMNS`: what was last known before the samples.
         spans: the days in which the samples are, of another zone than UTC; then `seconds` divides `ZONE_STEP`.
 
@@ -46,18 +74,9 @@ def roll_up(
         SQL that selects a row per object, window and member, with the columns of the table of roll-ups; None for no
         samples.
     """
-    samples = ClassSamples(source, members, WindowGrid(seconds, spans), continued, _KEYS)
-    try:
-        connection.execute(f"create temp table {_KEYS} as {statements.keys(source)}")
-        if not connection.execute(f"select 1 from {_KEYS} limit 1").fetchall():
-            yield None
-            return
-        ((steady,),) = connection.execute(statements.steady(_KEYS)).fetchall()
-        samples = _make_windows(connection, attrs.evolve(samples, steady=bool(steady)))
-        yield rows.rows(samples, package, name, _WINDOWS, carried)
-    finally:
-        for table in (_KEYS, _WINDOWS, _CORRECTIONS):
-            connection.execute(f"drop table if exists {table}")
+    grid = WindowGrid(seconds, spans)
+    with made_windows(connection, source, members, grid, continued=continued) as samples:
+        yield None if samples is None else rows.rows(samples, package, name, WINDOWS, carried)
 
 
 def _make_windows(connection: Any, samples: ClassSamples) -> ClassSamples:
@@ -65,10 +84,10 @@ def _make_windows(connection: Any, samples: ClassSamples) -> ClassSamples:
     # Most samples have all members, times of their own and need no more than 64 bits, and then it takes half the time.
     # Whether they do is known afterwards.
     samples = _aggregate(connection, samples)
-    ((ties, *lacks),) = connection.execute(statements.surprises(samples, _WINDOWS)).fetchall()
+    ((ties, *lacks),) = connection.execute(statements.surprises(samples, WINDOWS)).fetchall()
     sparse = tuple(number for number, lack in enumerate(lacks) if lack)
     if ties or sparse:
-        connection.execute(f"drop table {_WINDOWS}")
+        connection.execute(f"drop table {WINDOWS}")
         steady = samples.steady and not sparse
         samples = _aggregate(connection, attrs.evolve(samples, sparse=sparse, steady=steady, ties=bool(ties)))
     if samples.counters:
@@ -80,17 +99,17 @@ def _aggregate(connection: Any, samples: ClassSamples) -> ClassSamples:
     duckdb = import_duckdb()
     if not samples.large:
         try:
-            connection.execute(f"create temp table {_WINDOWS} as {statements.windows(samples)}")
+            connection.execute(f"create temp table {WINDOWS} as {statements.windows(samples)}")
             return samples
         except (duckdb.ConversionException, duckdb.OutOfRangeException):
             samples = attrs.evolve(samples, large=True)
-    connection.execute(f"create temp table {_WINDOWS} as {statements.windows(samples)}")
+    connection.execute(f"create temp table {WINDOWS} as {statements.windows(samples)}")
     return samples
 
 
 def _correct(connection: Any, samples: ClassSamples) -> None:
     """Walk the counters again, in the order of arrival, where it is not that of the times."""
-    ((back,),) = connection.execute(f"select count(*) from {_WINDOWS} where {statements.went_back(samples)}").fetchall()
+    ((back,),) = connection.execute(f"select count(*) from {WINDOWS} where {statements.went_back(samples)}").fetchall()
     if back:
-        connection.execute(f"create temp table {_CORRECTIONS} as {statements.corrections(samples, _WINDOWS)}")
-        connection.execute(statements.correction_update(samples, _WINDOWS, _CORRECTIONS))
+        connection.execute(f"create temp table {_CORRECTIONS} as {statements.corrections(samples, WINDOWS)}")
+        connection.execute(statements.correction_update(samples, WINDOWS, _CORRECTIONS))

@@ -27,7 +27,7 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.rollup import divided_class, job
-from qmf.pipeline.rollup.divided_class import SampleFiles
+from qmf.pipeline.rollup.divided_class import DividedClass, SampleFiles
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.stream import RollupStream
 from qmf.pipeline.runners.process import ProcessRunner
@@ -142,10 +142,13 @@ def check_all_ways(samples: list[Sample], stop: int, sizes: tuple[str, ...], tim
         follow(shop, samples, stop, options, from_files)
         expected = batch(options, 300_000)
         assert_equal(batch(attrs.evolve(options, out=f"{folder}/each"), 0), expected)
-        # Days of a class in tasks of their own, or divided by objects, each sample of which is read once.
-        for rows in (2, 10):
-            divided = attrs.evolve(options, out=f"{folder}/tasks-{rows}")
-            assert_equal(batch(divided, 0, ProcessRunner(task_rows=rows)), expected)
+        # Days of a class in tasks of their own, or divided by time, by objects, or by what fits the files.
+        for rows, most_read in ((2, 0.0), (2, math.inf), (10, divided_class.MOST_READ)):
+            divided = attrs.evolve(options, out=f"{folder}/tasks-{rows}-{most_read}")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(divided_class, "MOST_READ", most_read)
+                patch.setattr(divided_class, "MOST_OF_TASK", math.inf)
+                assert_equal(batch(divided, 0, ProcessRunner(task_rows=rows)), expected)
         assert_equal(table(options, "stream"), expected)
         assert_equal(table(from_files, "stream"), expected)
 
@@ -247,8 +250,18 @@ def test_days_of_a_time_zone(tmp_path: Path) -> None:
         assert_equal(batch(one, most_values, runner), of_day)
 
 
+def test_many_files_in_one_window_of_a_divided_day(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "lake")
+    for second in range(5):
+        shop.put((600 + second, second), table=SCALE, weighed=Decimal(second))
+    here = RollupOptions(lake=shop.root, out=f"{tmp_path}/here")
+    there = attrs.evolve(here, out=f"{tmp_path}/there")
+    assert_equal(batch(there, 0, ProcessRunner(task_rows=3)), batch(here, 0))
+
+
+@pytest.mark.parametrize("most_read", [0, 9])
 def test_the_day_before_a_divided_one_is_read_for_its_last_samples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_read: int
 ) -> None:
     shop = Shop(tmp_path / "lake")
     day, objects = 86_400, ("one", "two", "three")
@@ -261,11 +274,19 @@ def test_the_day_before_a_divided_one_is_read_for_its_last_samples(
     read: list[int] = []
 
     def file_samples(connection: Any, task: SampleFiles) -> Iterator[Any]:
-        for found in task.rows(connection):
+        for found in samples(connection, task):
             read.append(found.num_rows)
             yield found
 
+    def file_windows(own: DividedClass, connection: Any, task: SampleFiles) -> Iterator[Any]:
+        for found in windows(own, connection, task):
+            read.extend(found["samples"].to_pylist())
+            yield found
+
+    samples, windows = divided_class.file_samples, divided_class.file_windows
     monkeypatch.setattr(divided_class, "file_samples", file_samples)
+    monkeypatch.setattr(divided_class, "file_windows", file_windows)
+    monkeypatch.setattr(divided_class, "MOST_READ", most_read)
     rows = batch(there, 0, ProcessRunner(task_rows=2))
     assert_equal(rows, batch(here, 0))
     # Of each object, its samples of the day, and the last one of each member before.
