@@ -24,9 +24,9 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """`asyncio.run` on such a loop."""
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+def run(work: Coroutine[Any, Any, T], special: Callable[[], asyncio.AbstractEventLoop | None] = lambda: None) -> T:
+    """`asyncio.run` on such a loop, or on the one that `special` makes."""
+    with asyncio.Runner(loop_factory=lambda: special() or new_event_loop()) as runner:
         return runner.run(work)
 
 

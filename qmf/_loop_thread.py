@@ -10,7 +10,7 @@ import concurrent.futures
 import functools
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from qmf._event_loop import run
 from qmf.errors import CallerError
@@ -82,6 +82,14 @@ class _Call(Generic[T]):
             self.future.set_result(task.result())
 
 
+@runtime_checkable
+class PostingLoop(Protocol):
+    """A loop with a way to call something that is cheaper than `call_soon_threadsafe`."""
+
+    def post(self, callback: Callable[[], object]) -> None:
+        """Call something on the loop's thread soon; a `RuntimeError` if the loop is closed."""
+
+
 class LoopThread:
     """One event loop on one thread, started by the first `run`.
 
@@ -89,19 +97,27 @@ class LoopThread:
         ident: identity of the thread (`threading.get_ident`); None while there is none.
     """
 
-    def __init__(self, name: str, advice: str = "call it from another thread, or use the asyncio API") -> None:
+    def __init__(
+        self,
+        name: str,
+        advice: str = "call it from another thread, or use the asyncio API",
+        special_loop: Callable[[], asyncio.AbstractEventLoop | None] = lambda: None,
+    ) -> None:
         """Start nothing yet: the thread begins with the first coroutine.
 
         Args:
             name: of the thread.
             advice: ends the message of the error for a blocking call on the loop's own thread.
+            special_loop: makes the event loop; None for the one of `qmf._event_loop`.
         """
         self._name = name
         self._advice = advice
+        self._special_loop = special_loop
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self.ident: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._post: Callable[[Callable[[], object]], object] | None = None
         self._stop: asyncio.Event | None = None
         self._calls: set[_Call[Any]] = set()
 
@@ -144,11 +160,10 @@ class LoopThread:
         Raises:
             CallerError: the loop is not running.
         """
-        loop = self._loop
         try:
-            if loop is None:
+            if self._post is None:
                 raise RuntimeError
-            loop.call_soon_threadsafe(callback, *args)
+            self._post(functools.partial(callback, *args) if args else callback)
         except RuntimeError:
             raise CallerError(_CLOSED) from None
 
@@ -178,10 +193,11 @@ class LoopThread:
             return self._loop
 
     def _main(self, ready: threading.Event) -> None:
-        run(self._serve(ready))
+        run(self._serve(ready), self._special_loop)
 
     async def _serve(self, ready: threading.Event) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
+        self._post = loop.post if isinstance(loop, PostingLoop) else loop.call_soon_threadsafe
         stop = self._stop = asyncio.Event()
         ready.set()
         await stop.wait()

@@ -14,6 +14,7 @@ from pathlib import Path
 SOURCES = {
     "qmf/bus/engine/native.c": "The AMQP engine is not compiled, and slower without",
     "qmf/bus/frames/walker.c": "The walker of AMQP frames is not compiled, and slower without",
+    "qmf/bus/gate.c": "A thread that sends wakes up that of its connection each time, which is slower",
     "qmf/codec/plain_maps.c": "Maps of AMQP 0-10 are not compiled, and slower without",
     "qmf/messaging/arrivals.c": "Received messages are made by functions in Python, and slower without",
     "qmf/broker/protocols/mqtt/codec/runs.c": "Packets of MQTT are read and written one by one, which is slower",

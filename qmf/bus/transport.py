@@ -1,10 +1,10 @@
 """An engine on an asyncio transport: the only I/O of this package and of the embedded broker.
 
 Rules: each read does feed, dispatch, flush in this order, so that all answers, of the owner and of proton, are written
-together. Every write is done by `_flush`. Output that is caused outside of a read is written once per turn of the loop
-and, for the peer to work at the same time, after every `MAX_ACTIONS` messages; less often while several connections
-of a broker have output, since their peers have work already. While the transport's buffer is full,
-nothing is taken from the engine, and `can_send` asks owners to stop sending.
+together. Every write is done by `_flush`, but for those of other threads (`lane.py`). Output that is caused outside of
+a read is written once per turn of the loop and, for the peer to work at the same time, after every `MAX_ACTIONS`
+messages; less often while several connections of a broker have output, since their peers have work already. While the
+transport's buffer is full, nothing is taken from the engine, and `can_send` asks owners to stop sending.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from qmf.bus.channels import client_channel, server_channel
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened
 from qmf.bus.engine.link import Link
+from qmf.bus.lane import Lane, lane_of
 from qmf.bus.transport_owner import NO_OWNER, TransportOwner
 from qmf.sasl.channel import Channel
 
@@ -63,7 +64,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     Attributes:
         engine: of the connection.
-        octets_in, octets_out: bytes that were read and written; without those of TLS.
+        octets_in, octets_out: bytes that were read and written; without those of TLS, and of `lane`.
+        lane: how other threads write to the connection; None where they do not.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         """
         self.engine = engine
         self.octets_in = self.octets_out = 0
+        self.lane: Lane | None = None
         self._owner = owner
         self._throttle = throttle
         self._pending = pending or PendingWrites()
@@ -286,6 +289,11 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self.connection_lost(None)
 
     @property
+    def at_rest(self) -> bool:
+        """See `LaneUser`."""
+        return not (self._scheduled or self._paused or self._holds or self._before_write or self._last)
+
+    @property
     def connected(self) -> bool:
         """True from `on_connected` until `on_disconnected`."""
         return self._transport is not None
@@ -373,6 +381,9 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if self._transport is None:  # after `give_up`
             return
         self._transport = None
+        if self.lane is not None:
+            self.lane.give_back()
+            self.lane = None  # each knows the other
         if self._scheduled is not None:
             self._pending.count -= 1
         for handle in (self._timer, self._scheduled, self._accept_timer):
@@ -395,6 +406,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
             before, self._before_write = self._before_write, []
             for callback in before:
                 callback()
+        if self.lane is not None and (data := self.lane.take_left()):
+            transport.write(data)
         while not self._paused and (data := self.engine.output()):
             self.octets_out += len(data)
             transport.write(data)
@@ -436,6 +449,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
                 self._owner.on_event(event)
                 if type(event) is ConnectionOpened:
                     self._tick()
+                    self.lane = lane_of(self._loop, self._transport, self)
                 elif type(event) is ConnectionFailed:
                     self.engine.close(event.condition, event.description)
                     self.close()

@@ -32,8 +32,20 @@ class Wakeup:
 
     def __call__(self) -> None:
         if not self._scheduled:
+            self.call()
+
+    def call(self) -> None:
+        """The same, whether a call that has not begun is there or not: for a caller that waits for it.
+
+        That other call may be one of a frame below this one, which goes on only after it: this one is of a handler of
+        signals then.
+        """
+        try:
             self._scheduled = True
             self._loop.call_soon(self._run)
+        except BaseException:  # an interrupt, too: without this, nobody would call any more
+            self._scheduled = False
+            raise
 
     def let_run(self, *, if_busy: bool) -> None:
         """The same, and where this thread is busy, give the loop's thread the time for it.

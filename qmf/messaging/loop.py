@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from qmf._loop_thread import LoopThread
+from qmf.bus.gate import Gate
+from qmf.bus.gated_loop import new_gated_loop
 from qmf.errors import CallerError
+from qmf.messaging.core.thread_signal import EventSignal, ThreadSignal, thread_signal
 from qmf.messaging.exceptions import ConnectionClosed, InternalError
 
 T = TypeVar("T")
@@ -35,11 +39,35 @@ os.register_at_fork(after_in_child=_Process.renew)
 class ConnectionLoop:
     """Runs the coroutines of one connection on a thread of its own, in the process that made the connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, gated: Callable[[], bool] = lambda: True) -> None:
+        """Start nothing yet.
+
+        Args:
+            gated: whether other threads could write to the connection: one over TCP and nothing else.
+        """
+        self._gated = gated
+        self._gate: Gate | None = None
         self._thread = LoopThread(
-            "qmf-messaging", "call it from another thread, or use qmf.messaging.aio in coroutines"
+            "qmf-messaging", "call it from another thread, or use qmf.messaging.aio in coroutines", self._gated_loop
         )
         self._process = _Process.id
+
+    def _gated_loop(self) -> asyncio.AbstractEventLoop | None:
+        loop = new_gated_loop() if self._gated() else None
+        self._gate = None if loop is None else loop.gate
+        return loop
+
+    def new_signal(self) -> ThreadSignal:
+        """A signal for a thread that waits for what happens on the loop's."""
+        signal = thread_signal()
+        return _GatedSignal(self, signal) if isinstance(signal, EventSignal) else signal
+
+    def give(self, signal: EventSignal) -> None:
+        """Give a signal: when the loop waits, so that the thread can do at once what needs that."""
+        if self._gate is None:
+            signal.give()
+        else:
+            self._gate.signal(signal.number, signal)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and wait for its result. An interrupt, such as Ctrl-C, cancels it.
@@ -92,3 +120,18 @@ class ConnectionLoop:
         """
         if _Process.id != self._process:
             raise ConnectionClosed(text="the connection was made by another process; make one after the fork")
+
+
+class _GatedSignal:
+    """A signal of a thread that is given by the gate of the loop, where that has one."""
+
+    __slots__ = ("_loop", "_signal", "wait")
+
+    def __init__(self, loop: ConnectionLoop, signal: EventSignal) -> None:
+        self._loop = loop
+        self._signal = signal
+        self.wait: Callable[[float], bool] = signal.wait
+
+    def give(self) -> None:
+        """See `ThreadSignal`."""
+        self._loop.give(self._signal)

@@ -1,7 +1,8 @@
 """The synchronous connection, session, sender and receiver.
 
 What needs no answer from the broker is done on the caller's thread: encoding and decoding, queueing a message, fetching
-one that has arrived. The loop's thread is only woken up to move bytes, once for many messages.
+one that has arrived. A single message is sent there as well, and acknowledged, while the loop's thread waits for the
+broker; for many messages that one is woken up once.
 """
 
 from __future__ import annotations
@@ -41,7 +42,13 @@ class Connection(ConnectionBase, Closable):
     def __init__(self, url: Any = None, **options: Any) -> None:
         """See `qmf.messaging.aio.Connection`; nothing is connected yet."""
         super().__init__(url, options, self._dialer())
-        self._loop = ConnectionLoop()
+        self._loop = ConnectionLoop(self._uses_tcp)
+        self._core.condition.new_signal = self._loop.new_signal
+
+    def _uses_tcp(self) -> bool:
+        """True if a broker may be connected to over TCP and nothing else."""
+        urls = self._core.options.urls
+        return self._dialer() is None and any(not url.tls and url.path is None for url in urls)
 
     @classmethod
     def establish(cls, url: Any = None, timeout: float | None = None, **options: Any) -> Self:
@@ -193,7 +200,10 @@ class Session(SessionBase, Closable):
         if sync:
             self._loop.run(self._core.acknowledge(message, disposition, timeout))
             return
+        self._loop.check_process()
         deliveries = self._core.take(message, disposition)
+        if disposition is None and self._core.accept_at_once(deliveries):
+            return
         self._loop.call_soon(functools.partial(self._core.settle, deliveries, disposition, confirm=False))
 
     def commit(self, timeout: float | None = None) -> None:
@@ -238,6 +248,10 @@ class Sender(SenderBase, Closable, Generic[ContentT]):
         answer = BlockingAnswer(link.condition.signal_of_thread()) if sync else None
         self._loop.check_thread()
         waited = 0.0
+        if (answer is not None or not link.unsettled) and link.send_at_once(data, answer):
+            if answer is not None:
+                self._wait(answer, timeout)
+            return
         if not link.post(data, answer):
             self._wakeup.posted = 0  # the loop's thread has the time now
             waited = link.wait_for_room(timeout)
@@ -254,13 +268,16 @@ class Sender(SenderBase, Closable, Generic[ContentT]):
                 wakeup()
             return
         if not link.waits_for_credit:
-            self._wakeup()
+            self._wakeup.call()
+        self._wait(answer, timeout, waited)
+
+    def _wait(self, answer: BlockingAnswer, timeout: float | None, waited: float = 0.0) -> None:
         try:
             answered = answer.wait(None if timeout is None else timeout - waited)
         finally:
             answer.abandon()  # if the wait was interrupted or too long: a refusal is reported to the handler then
         if not answered:
-            raise Timeout(f"no answer to a message to {link.address.name!r} within {timeout:g} s")
+            raise Timeout(f"no answer to a message to {self._core.address.name!r} within {timeout:g} s")
 
     def sync(self, timeout: float | None = None) -> None:
         """Wait until the broker has answered for everything; see `qmf.messaging.aio.Sender.sync`."""
@@ -314,7 +331,7 @@ class Receiver(ReceiverBase, Closable, Generic[ContentT]):
                 return self._loop.run(self._core.fetch(timeout))
             self._loop.check_thread()
             try:
-                delivery = self._core.wait_on_thread(timeout, self._wakeup)
+                delivery = self._core.wait_on_thread(timeout, self._wakeup.call)
             except BaseException as error:
                 if not isinstance(error, MessagingError):  # interrupted: what it has asked for is taken back
                     self._call_soon(self._core.adjust)

@@ -18,11 +18,12 @@ Script = Callable[["Peer", EngineEvent], None]
 
 
 class PeerTransport(AmqpTransport):
-    """The transport of a peer, which can stop reading."""
+    """The transport of a peer, which can stop reading, and read on."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio."""
-        self.stop_reading = cast("asyncio.ReadTransport", transport).pause_reading
+        readable = cast("asyncio.ReadTransport", transport)
+        self.stop_reading, self.read_on = readable.pause_reading, readable.resume_reading
         super().connection_made(transport)
 
 

@@ -12,7 +12,7 @@ from support.brokers import EMBEDDED, NAMES, URLS
 
 from qmf import _event_loop
 from qmf.broker import EmbeddedBroker
-from qmf.messaging import Connection, NotFound, Session, aio
+from qmf.messaging import Connection, NotFound, Session, aio, loop
 from qmf.testing import MemoryBroker
 
 MakeQueue = Callable[[], str]
@@ -44,7 +44,8 @@ def embedded() -> Iterator[str]:
         yield broker.url
 
 
-#: The embedded broker, with the client's background thread on asyncio's own loop even where uvloop is installed.
+#: The embedded broker, with the client's background thread on asyncio's own loop even where uvloop is installed, and
+#: without a gate: other threads do not write to the connection.
 ON_ASYNCIO = "embedded, asyncio"
 
 
@@ -68,6 +69,7 @@ def broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> T
         name = EMBEDDED
     if name == ON_ASYNCIO:
         monkeypatch.setattr(_event_loop, "new_event_loop", asyncio.new_event_loop)
+        monkeypatch.setattr(loop, "new_gated_loop", lambda: None)
         name = EMBEDDED
     mark = request.node.get_closest_marker("only")
     if mark is not None and name not in mark.args:

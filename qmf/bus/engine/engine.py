@@ -42,6 +42,7 @@ from qmf.bus.engine.sent_frames import SentFrames
 from qmf.bus.engine.sessions import EngineSessions
 from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
+from qmf.bus.engine.thread_actions import ThreadActions
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.frames.walker import Stop, StopKind, walker
 
@@ -64,6 +65,7 @@ class Engine:
         sessions, links: those of the connection.
         deliveries: sends messages.
         decisions: settles those that were received, and those sent that wait for it.
+        thread_actions: what other threads may do; None without the compiled functions.
         events: those that wait for `next_event`, but for what proton has not reported yet. After `feed`, these are all
             that there are, and may be taken from the left.
         has_output: False when the last call of `output` has returned all that there was.
@@ -106,6 +108,12 @@ class Engine:
         self._collector_impl: Any = self._collector._impl
         self._collector_address = address(self._collector_impl)
         self._transport_address = address(self._transport_impl)
+        addresses, parts = (self._transport_address, self._collector_address), (self.deliveries, self.decisions)
+        self.thread_actions = (
+            None
+            if compiled is None
+            else ThreadActions(compiled, addresses, self._sent_frames, self._answers, self.events, *parts)
+        )
         self._connection.collect(self._collector)
         configure(self._connection, self._transport, settings)
         self._transport.bind(self._connection)

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "../frames/walker.c"
+#include "../gate.h"
 
 typedef struct {
     size_t size;
@@ -66,8 +67,8 @@ enum { FUNCTIONS = sizeof pn / sizeof(void *) };
 static int DELIVERY_EVENT, FLOW_EVENT, TRANSPORT_EVENT;
 static uint64_t ACCEPTED, TRANSACTIONAL;
 
-/* Names of attributes of links. */
-static PyObject *name_received, *name_sent, *name_accepting, *name_confirming;
+/* Names of attributes of links, and of deliveries. */
+static PyObject *name_received, *name_sent, *name_accepting, *name_confirming, *name_next_tag;
 
 /* A link. HOLDS: messages that the peer accepts without settling them stay unsettled. SKIP: nothing of it is simple.
  * QUIET: that the peer has given credit need not be reported; that it wants it used up is. TAGGED: we receive, and the
@@ -460,6 +461,33 @@ static void set_state(void *delivery, PyObject *state)
     pn.delivery_update(delivery, TRANSACTIONAL);
 }
 
+/* Send a message with a delivery tag, or NULL for one that is made of its number. Unless it is settled, it is noted in `sent`,
+ * else that is NULL. Returns 0 or, with an exception, -1. */
+static int send_message(void *link, PyObject *data, const char *tag, unsigned long long number, PyObject *state,
+                        PyObject *sent)
+{
+    static const char digits[] = "0123456789abcdef";
+    char made[TAG];
+    /* It must be unique among the unsettled ones of its link; proton copies it. */
+    for (int digit = 0; digit < TAG; digit++)
+        made[digit] = digits[(number >> (28 - 4 * digit)) & 15];
+    bytes_t bytes = {TAG, tag ? tag : made};
+    void *delivery = pn.delivery(link, bytes);
+    if (state)
+        set_state(delivery, state);
+    pn.link_send(link, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
+    pn.link_advance(link);
+    if (!sent) {
+        pn.delivery_settle(delivery);
+        return 0;
+    }
+    PyObject *address = number_of(delivery), *noted = PyLong_FromUnsignedLongLong(number);
+    int failed = !address || !noted || PyDict_SetItem(sent, address, noted);
+    Py_XDECREF(address);
+    Py_XDECREF(noted);
+    return failed ? -1 : 0;
+}
+
 PyDoc_STRVAR(send_doc,
 "send(link, session, sent, messages, start, settled, backlog, tag, state)\n\n"
 "Send the messages of a list from `start` on, while there is credit and the bytes of the session that wait to be\n"
@@ -488,7 +516,6 @@ static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arg
         PyErr_SetString(PyExc_ValueError, "not as many delivery tags as messages");
         return NULL;
     }
-    static const char digits[] = "0123456789abcdef";
     for (Py_ssize_t i = start < 0 ? 0 : start; i < PyList_GET_SIZE(messages); i++) {
         if (pn.link_credit(link) <= 0 || pn.session_outgoing_bytes(session) >= backlog)
             break;
@@ -497,32 +524,44 @@ static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arg
             PyErr_SetString(PyExc_TypeError, "a message is not bytes");
             return NULL;
         }
-        /* The tag of a delivery must be unique among the unsettled ones of its link; proton copies it. */
         char tag[TAG];
         if (tags && (next = PyLong_AsUnsignedLongLong(PyList_GET_ITEM(tags, i))) == (unsigned long long)-1 && PyErr_Occurred())
             return NULL;
-        for (int digit = 0; digit < TAG; digit++)
-            tag[digit] = tags ? (char)(next >> (56 - 8 * digit)) : digits[(next >> (28 - 4 * digit)) & 15];
-        bytes_t bytes = {sizeof tag, tag};
-        void *delivery = pn.delivery(link, bytes);
-        if (state)
-            set_state(delivery, state);
-        pn.link_send(link, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
-        pn.link_advance(link);
-        if (settled) {
-            pn.delivery_settle(delivery);
-        } else {
-            PyObject *address = number_of(delivery), *number = PyLong_FromUnsignedLongLong(next);
-            int failed = !address || !number || PyDict_SetItem(sent, address, number);
-            Py_XDECREF(address);
-            Py_XDECREF(number);
-            if (failed)
-                return NULL;
-        }
+        for (int digit = 0; tags && digit < TAG; digit++)
+            tag[digit] = (char)(next >> (56 - 8 * digit));
+        if (send_message(link, data, tags ? tag : NULL, next, state, settled ? NULL : sent))
+            return NULL;
         next++;
         sum++;
     }
     return PyLong_FromSsize_t(sum);
+}
+
+/* See `accept`; without a state, or a dictionary, these are NULL. Returns 0 or, with an exception, -1. */
+static int accept_messages(PyObject *received, PyObject *tags, PyObject *state, PyObject *confirming)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tags); i++) {
+        PyObject *tag = PyList_GET_ITEM(tags, i);
+        PyObject *address = PyDict_GetItemWithError(received, tag);
+        if (!address) {
+            if (PyErr_Occurred())
+                return -1;
+            continue;
+        }
+        void *delivery = delivery_at(address);
+        if (PyErr_Occurred())
+            return -1;
+        if (state) {
+            set_state(delivery, state);
+            continue;
+        }
+        if (confirming ? PyDict_SetItem(confirming, address, tag) : PyDict_DelItem(received, tag))
+            return -1;
+        pn.delivery_update(delivery, ACCEPTED);
+        if (!confirming)
+            pn.delivery_settle(delivery);
+    }
+    return 0;
 }
 
 PyDoc_STRVAR(accept_doc,
@@ -539,28 +578,9 @@ static PyObject *accept(PyObject *Py_UNUSED(module), PyObject *const *arguments,
         PyErr_SetString(PyExc_TypeError, "accept takes a dict, a list, bytes or None, and a dict or None");
         return NULL;
     }
-    PyObject *received = arguments[0], *tags = arguments[1], *state = arguments[2], *confirming = arguments[3];
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tags); i++) {
-        PyObject *tag = PyList_GET_ITEM(tags, i);
-        PyObject *address = PyDict_GetItemWithError(received, tag);
-        if (!address) {
-            if (PyErr_Occurred())
-                return NULL;
-            continue;
-        }
-        void *delivery = delivery_at(address);
-        if (PyErr_Occurred())
-            return NULL;
-        if (state != Py_None) {
-            set_state(delivery, state);
-            continue;
-        }
-        if (confirming != Py_None ? PyDict_SetItem(confirming, address, tag) : PyDict_DelItem(received, tag))
-            return NULL;
-        pn.delivery_update(delivery, ACCEPTED);
-        if (confirming == Py_None)
-            pn.delivery_settle(delivery);
-    }
+    PyObject *state = arguments[2] == Py_None ? NULL : arguments[2];
+    if (accept_messages(arguments[0], arguments[1], state, arguments[3] == Py_None ? NULL : arguments[3]))
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -586,32 +606,23 @@ static PyObject *room(PyObject *Py_UNUSED(module), PyObject *const *arguments, P
     return PyLong_FromLong(credit);
 }
 
-PyDoc_STRVAR(output_doc,
-"output(transport, collector, most, walker)\n\n"
-"Take bytes for the peer, up to `most` or a frame more, without the events that proton raises for its own output.\n"
-"`walker` is the address of that of the frames that are sent, or 0.\n\n"
-"Returns: the bytes; whether an event is left; whether the bytes have to be walked: there is no walker, or it has found a\n"
-"frame that the engine has to know of, and is where it was.\n");
-
 /* Where output is put together: kept, once it has grown. A call takes it for itself, since proton may call Python, and
  * Python another thread. */
 static char *output_buffer;
 static size_t output_size;
 
-static PyObject *output(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+typedef struct {
+    char *buffer;
+    size_t size;
+    size_t used;
+    bool more; /* an event is left */
+} output_t;
+
+/* Take bytes for the peer, see `output`; `keep_buffer` follows. Returns 0 or, with an exception, -1. */
+static int take_output(output_t *taken, void *transport, void *collector, size_t most)
 {
-    if (count != 4) {
-        PyErr_SetString(PyExc_TypeError, "output takes 4 arguments");
-        return NULL;
-    }
-    void *transport = PyLong_AsVoidPtr(arguments[0]), *collector = PyLong_AsVoidPtr(arguments[1]);
-    size_t most = PyLong_AsSize_t(arguments[2]), used = 0;
-    walker_t *walker = PyLong_AsVoidPtr(arguments[3]);
-    if (PyErr_Occurred())
-        return NULL;
     void *event = NULL;
-    char *buffer = output_buffer;
-    size_t size = output_size;
+    *taken = (output_t){.buffer = output_buffer, .size = output_size};
     output_buffer = NULL;
     output_size = 0;
     do {
@@ -620,33 +631,197 @@ static PyObject *output(PyObject *Py_UNUSED(module), PyObject *const *arguments,
             pn.collector_pop(collector);
         if (pending <= 0)
             break;
-        if ((size_t)pending > size - used) {
-            size_t wanted = 2 * (used + (size_t)pending);
-            char *grown = PyMem_Realloc(buffer, wanted);
+        if ((size_t)pending > taken->size - taken->used) {
+            size_t wanted = 2 * (taken->used + (size_t)pending);
+            char *grown = PyMem_Realloc(taken->buffer, wanted);
             if (!grown) {
-                PyMem_Free(buffer);
-                return PyErr_NoMemory();
+                PyErr_NoMemory();
+                return -1;
             }
-            buffer = grown;
-            size = wanted;
+            taken->buffer = grown;
+            taken->size = wanted;
         }
-        pending = pn.transport_peek(transport, buffer + used, (size_t)pending);
+        pending = pn.transport_peek(transport, taken->buffer + taken->used, (size_t)pending);
         if (pending <= 0)
             break;
         pn.transport_pop(transport, (size_t)pending);
-        used += (size_t)pending;
-    } while (used < most);
-    bool walked = !used || (walker && !has_stop(walker, buffer, used, 0));
-    PyObject *found = Py_BuildValue("y#NN", buffer ? buffer : "", (Py_ssize_t)used, PyBool_FromLong(event != NULL),
-                                    PyBool_FromLong(!walked));
-    if (size > output_size) {
+        taken->used += (size_t)pending;
+    } while (taken->used < most);
+    taken->more = event != NULL;
+    return 0;
+}
+
+static void keep_buffer(output_t *taken)
+{
+    if (taken->size > output_size) {
         PyMem_Free(output_buffer);
-        output_buffer = buffer;
-        output_size = size;
+        output_buffer = taken->buffer;
+        output_size = taken->size;
     } else {
-        PyMem_Free(buffer);
+        PyMem_Free(taken->buffer);
     }
+}
+
+PyDoc_STRVAR(output_doc,
+"output(transport, collector, most, walker)\n\n"
+"Take bytes for the peer, up to `most` or a frame more, without the events that proton raises for its own output.\n"
+"`walker` is the address of that of the frames that are sent, or 0.\n\n"
+"Returns: the bytes; whether an event is left; whether the bytes have to be walked: there is no walker, or it has found a\n"
+"frame that the engine has to know of, and is where it was.\n");
+
+static PyObject *output(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 4) {
+        PyErr_SetString(PyExc_TypeError, "output takes 4 arguments");
+        return NULL;
+    }
+    void *transport = PyLong_AsVoidPtr(arguments[0]), *collector = PyLong_AsVoidPtr(arguments[1]);
+    size_t most = PyLong_AsSize_t(arguments[2]);
+    walker_t *walker = PyLong_AsVoidPtr(arguments[3]);
+    if (PyErr_Occurred())
+        return NULL;
+    output_t taken;
+    PyObject *found = NULL;
+    if (!take_output(&taken, transport, collector, most)) {
+        bool walked = !taken.used || (walker && !has_stop(walker, taken.buffer, taken.used, 0));
+        found = Py_BuildValue("y#NN", taken.buffer ? taken.buffer : "", (Py_ssize_t)taken.used,
+                              PyBool_FromLong(taken.more), PyBool_FromLong(!walked));
+    }
+    keep_buffer(&taken);
     return found;
+}
+
+/* A connection, as a thread that is not its loop's sees it while the gate is open; see lane.py. */
+typedef struct {
+    gate_t *gate;
+    int descriptor;
+    void *transport;
+    void *collector;
+    walker_t *walker;
+    PyObject *unwritten; /* lists; borrowed */
+    PyObject *unwalked;
+} lane_t;
+
+/* Enter the gate of the lane that the first of the arguments describes, if it is as it was in the epoch of the second.
+ * Returns 1; 0 if it is not; or, with an exception, -1. Nothing from here on may let the interpreter go, or run Python. */
+static int enter(lane_t *lane, PyObject *const *arguments)
+{
+    PyObject *place = arguments[0];
+    if (!PyTuple_Check(place) || PyTuple_GET_SIZE(place) != 7 || !PyList_Check(PyTuple_GET_ITEM(place, 5)) ||
+        !PyList_Check(PyTuple_GET_ITEM(place, 6))) {
+        PyErr_SetString(PyExc_TypeError, "a lane is a tuple of five numbers and two lists");
+        return -1;
+    }
+    *lane = (lane_t){
+        .gate = PyLong_AsVoidPtr(PyTuple_GET_ITEM(place, 0)),
+        .descriptor = (int)PyLong_AsLong(PyTuple_GET_ITEM(place, 1)),
+        .transport = PyLong_AsVoidPtr(PyTuple_GET_ITEM(place, 2)),
+        .collector = PyLong_AsVoidPtr(PyTuple_GET_ITEM(place, 3)),
+        .walker = PyLong_AsVoidPtr(PyTuple_GET_ITEM(place, 4)),
+        .unwritten = PyTuple_GET_ITEM(place, 5),
+        .unwalked = PyTuple_GET_ITEM(place, 6),
+    };
+    unsigned long long epoch = PyLong_AsUnsignedLongLong(arguments[1]);
+    if (PyErr_Occurred())
+        return -1;
+    if (!lane->gate->open || lane->gate->epoch != epoch)
+        return 0;
+    lane->gate->epoch++;
+    return 1;
+}
+
+/* Leave something for the loop, and wake it up. */
+static void leave_rest(lane_t *lane, PyObject *list, const char *data, size_t size)
+{
+    if (size) {
+        PyObject *rest = PyBytes_FromStringAndSize(data, (Py_ssize_t)size);
+        if (!rest || PyList_Append(list, rest)) {
+            /* Bytes are missing in what the peer gets: end the connection. */
+            PyErr_Clear();
+            lane->gate->end(lane->descriptor);
+        }
+        Py_XDECREF(rest);
+    }
+    lane->gate->left = true;
+    lane->gate->wake(lane->gate);
+}
+
+/* Write what proton has for the peer. What the loop has to do is left for it; where that cannot be, the connection ends. */
+static void write_at_once(lane_t *lane)
+{
+    output_t taken;
+    if (take_output(&taken, lane->transport, lane->collector, SIZE_MAX)) {
+        PyErr_Clear();
+        lane->gate->end(lane->descriptor);
+    } else if (taken.used && (!lane->walker || has_stop(lane->walker, taken.buffer, taken.used, 0))) {
+        leave_rest(lane, lane->unwalked, taken.buffer, taken.used);
+    } else {
+        size_t done = taken.used ? lane->gate->write(lane->descriptor, taken.buffer, taken.used) : 0;
+        if (done < taken.used || taken.more)
+            leave_rest(lane, lane->unwritten, taken.buffer + done, taken.used - done);
+    }
+    keep_buffer(&taken);
+}
+
+PyDoc_STRVAR(send_at_once_doc,
+"send_at_once(lane, epoch, link, session, sent, data, backlog, deliveries, unsettled, item)\n\n"
+"Send a message and write it, on any thread, if the gate of the lane is open, and nothing has changed since the epoch.\n"
+"`link`, `session`, `sent` and `backlog` are as of `send`; the delivery tag is the `next_tag` of `deliveries`; `item` is\n"
+"noted in `unsettled` by it.\n\n"
+"Returns: whether it was sent. If not, nothing has happened.\n");
+
+static PyObject *send_at_once(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 10 || !PyDict_Check(arguments[4]) || !PyBytes_Check(arguments[5]) || !PyDict_Check(arguments[8])) {
+        PyErr_SetString(PyExc_TypeError, "send_at_once takes 10 arguments: two dicts, and bytes");
+        return NULL;
+    }
+    void *link = PyLong_AsVoidPtr(arguments[2]), *session = PyLong_AsVoidPtr(arguments[3]);
+    PyObject *deliveries = arguments[7];
+    size_t backlog = PyLong_AsSize_t(arguments[6]);
+    PyObject *tag = PyObject_GetAttr(deliveries, name_next_tag);
+    unsigned long long number = tag ? PyLong_AsUnsignedLongLong(tag) : 0;
+    PyObject *next = PyErr_Occurred() ? NULL : PyLong_FromUnsignedLongLong(number + 1);
+    lane_t lane;
+    int entered = next ? enter(&lane, arguments) : -1;
+    if (entered == 1 && (pn.link_credit(link) <= 0 || pn.session_outgoing_bytes(session) >= backlog))
+        entered = 0;
+    if (entered == 1) {
+        if (PyObject_SetAttr(deliveries, name_next_tag, next) || PyDict_SetItem(arguments[8], tag, arguments[9])) {
+            entered = -1; /* nothing is sent */
+        } else {
+            if (send_message(link, arguments[5], NULL, number, NULL, arguments[4])) {
+                /* Its outcome would not be known: the connection ends, and it is sent again. */
+                PyErr_Clear();
+                lane.gate->end(lane.descriptor);
+            }
+            write_at_once(&lane);
+        }
+    }
+    Py_XDECREF(tag);
+    Py_XDECREF(next);
+    return entered < 0 ? NULL : PyBool_FromLong(entered);
+}
+
+PyDoc_STRVAR(accept_at_once_doc,
+"accept_at_once(lane, epoch, received, tags)\n\n"
+"Accept messages, as `accept` does without the rest, and write that; `lane` and `epoch` are as of `send_at_once`.\n\n"
+"Returns: whether they were accepted. If not, nothing has happened.\n");
+
+static PyObject *accept_at_once(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 4 || !PyDict_Check(arguments[2]) || !PyList_Check(arguments[3])) {
+        PyErr_SetString(PyExc_TypeError, "accept_at_once takes 4 arguments: the third a dict, the fourth a list");
+        return NULL;
+    }
+    lane_t lane;
+    int entered = enter(&lane, arguments);
+    if (entered == 1) {
+        if (accept_messages(arguments[2], arguments[3], NULL, NULL))
+            entered = -1;
+        write_at_once(&lane);
+    }
+    return entered < 0 ? NULL : PyBool_FromLong(entered);
 }
 
 PyDoc_STRVAR(bind_doc,
@@ -686,6 +861,8 @@ static PyMethodDef methods[] = {
     {"accept", (PyCFunction)(void (*)(void))accept, METH_FASTCALL, accept_doc},
     {"room", (PyCFunction)(void (*)(void))room, METH_FASTCALL, room_doc},
     {"output", (PyCFunction)(void (*)(void))output, METH_FASTCALL, output_doc},
+    {"send_at_once", (PyCFunction)(void (*)(void))send_at_once, METH_FASTCALL, send_at_once_doc},
+    {"accept_at_once", (PyCFunction)(void (*)(void))accept_at_once, METH_FASTCALL, accept_at_once_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -695,13 +872,16 @@ static int start(PyObject *module)
     name_sent = PyUnicode_InternFromString("sent");
     name_accepting = PyUnicode_InternFromString("accepting");
     name_confirming = PyUnicode_InternFromString("confirming");
-    if (!name_received || !name_sent || !name_accepting || !name_confirming)
+    name_next_tag = PyUnicode_InternFromString("next_tag");
+    if (!name_received || !name_sent || !name_accepting || !name_confirming || !name_next_tag)
         return -1;
     /* Changes with what native.py and this file say to each other, and with `walker_t`: a module that was compiled before
      * is not used. */
     if (PyModule_AddIntConstant(module, "WALKER", version()))
         return -1;
-    return PyModule_AddIntConstant(module, "VERSION", 6);
+    if (PyModule_AddIntConstant(module, "GATE", GATE_VERSION))
+        return -1;
+    return PyModule_AddIntConstant(module, "VERSION", 7);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -10,7 +10,7 @@ import functools
 import importlib
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import proton
@@ -71,7 +71,7 @@ _FUNCTIONS = (
     "pn_transport_pop",
 )
 #: Of the module that fits; see `VERSION` there.
-_VERSION = 6
+_VERSION = 7
 _TRANSACTIONAL = 0x34
 _LOW_60 = (1 << 60) - 1
 _ROW, _FLAGS = struct.Struct("=QII"), struct.Struct("=I")
@@ -86,6 +86,8 @@ class Native:
     def __init__(self, module: Any) -> None:
         self.feed, self.output = module.feed, module.output
         self.send, self.room, self.accept = module.send, module.room, module.accept
+        self.send_at_once: Callable[..., bool] = module.send_at_once
+        self.accept_at_once: Callable[..., bool] = module.accept_at_once
         events = (proton.Event.DELIVERY.number, proton.Event.LINK_FLOW.number, proton.Event.TRANSPORT.number)
         addresses = [address(ffi.addressof(lib, name)) for name in _FUNCTIONS]
         module.bind(addresses, *events, int(proton.Delivery.ACCEPTED), _TRANSACTIONAL)

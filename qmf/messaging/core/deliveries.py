@@ -30,6 +30,9 @@ class DeliveryReceiver(Protocol):
     def confirms(self) -> bool:
         """True if the broker can confirm acknowledgements."""
 
+    def available(self) -> int:
+        """Number of messages that can be fetched."""
+
     def await_confirmation(self, delivery: ReceivedDelivery) -> None:
         """Mark a message as confirmed when the broker has settled it."""
 
@@ -96,6 +99,28 @@ class ReceivedDelivery:
         for link, network in networks.items():
             network.engine.decisions.accept_all(link, tags[link], transaction)
             network.transport.flush_soon()
+
+    @staticmethod
+    def accept_at_once(deliveries: list[ReceivedDelivery]) -> bool:
+        """Report to the broker that messages were processed, and write that, on another thread than the loop's.
+
+        While others wait to be fetched, it is left to the loop's thread, which reports many together.
+
+        Returns:
+            False if it was not reported: they are of several links, or something is in the way.
+        """
+        if not deliveries or deliveries[0].receiver.available():
+            return not deliveries
+        first = deliveries[0]
+        link, lane = first._link, first._network.transport.lane
+        if lane is None or not (epoch := lane.epoch()) or link.detached:
+            return False
+        tags = [
+            delivery.delivery_tag
+            for delivery in deliveries
+            if delivery.delivery_tag is not None and delivery._link is link and not delivery.keeps_outcome
+        ]
+        return len(tags) == len(deliveries) and lane.accept(epoch, link, tags)
 
     def reject(self, condition: str, description: str) -> None:
         """Report that the message cannot be processed."""

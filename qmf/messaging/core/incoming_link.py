@@ -232,7 +232,9 @@ class IncomingLink(AddressedLink):
             limit = CLOSE_TIMEOUT if timeout is None else timeout
             confirmed = await condition.wait_for(self._is_confirmed, deadline_of(limit))
             if not confirmed and (timeout is not None or self._unconfirmed.count_decided() == left):
-                raise Timeout(f"{left} acknowledgements to {self.address.name!r} not confirmed within {limit:g} s")
+                raise Timeout(
+                    f"{left} acknowledgements to {self.address.name!r} not confirmed within {round(limit, 3):g} s"
+                )
 
     def _is_confirmed(self) -> bool:
         return self._has_failed() or not self._unconfirmed.count_decided()

@@ -14,6 +14,7 @@ from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
+from qmf.bus.lane import MAX_MESSAGE
 from qmf.bus.transport import MAX_BACKLOG
 from qmf.messaging.constants import Constant
 from qmf.messaging.content_types import ContentWriter
@@ -44,6 +45,7 @@ class OutgoingLink(AddressedLink):
         capacity: messages that may be sent without an answer from the broker; an int, or `UNLIMITED`.
         threshold: of the API, without effect.
         encoder: of its messages, with their defaults; for any thread.
+        unsettled: messages that were sent and are not answered, by delivery tag; to be looked at.
         waits_for_credit: nothing can be sent before the next `on_credit`, which is certain to come.
     """
 
@@ -56,11 +58,11 @@ class OutgoingLink(AddressedLink):
         "_late",
         "_tags",
         "_transactions",
-        "_unsettled",
         "_waiting",
         "capacity",
         "encoder",
         "threshold",
+        "unsettled",
         "waits_for_credit",
     )
 
@@ -81,7 +83,7 @@ class OutgoingLink(AddressedLink):
         to = None if self.address.anonymous else self.address.name
         self.encoder = MessageEncoder(self.address.subject, to, writer)
         self.encoder.durable = durable
-        self._unsettled: dict[int, bytes | Outgoing] = {}
+        self.unsettled: dict[int, bytes | Outgoing] = {}
         #: Messages that were accepted, which who waits for them does not know yet.
         self._accepted: list[Outgoing] = []
         #: Delivery tags with exactly-once.
@@ -94,7 +96,7 @@ class OutgoingLink(AddressedLink):
 
     def count_unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
-        return len(self._waiting) + len(self._unsettled)
+        return len(self._waiting) + len(self.unsettled)
 
     def waiting(self) -> int:
         """Number of messages that were not sent yet."""
@@ -109,7 +111,7 @@ class OutgoingLink(AddressedLink):
         if self._state is not LinkState.ATTACHED or self._late is not None:
             return False
         capacity = self.capacity
-        if not isinstance(capacity, Constant) and len(self._waiting) + len(self._unsettled) >= capacity:
+        if not isinstance(capacity, Constant) and len(self._waiting) + len(self.unsettled) >= capacity:
             return False
         # As `_outgoing`, which would be a call for each message.
         plain = answer is None and type(data) is bytes and not self.resumable
@@ -169,7 +171,7 @@ class OutgoingLink(AddressedLink):
         Returns:
             False if it was not sent: it has to be queued.
         """
-        unsettled, capacity = self._unsettled, self.capacity
+        unsettled, capacity = self.unsettled, self.capacity
         if (
             self._waiting
             or self._late is not None
@@ -184,6 +186,36 @@ class OutgoingLink(AddressedLink):
         (transport.write_now if alone else transport.flush_soon)()
         return True
 
+    def send_at_once(self, data: bytes, answer: Answer | None) -> bool:
+        """Send an encoded message and write it, on another thread than the loop's, if nothing is in its way.
+
+        For a message that nobody waits for, if no other one is `unsettled`: the loop's thread sends many together.
+
+        Returns:
+            False if it was not sent: it has to be posted.
+        """
+        network, unsettled = self._network, self.unsettled
+        if network is None or (lane := network.transport.lane) is None or not (epoch := lane.epoch()):
+            return False
+        # What is looked at from here on is as it is at the epoch: if anything changes, nothing is sent.
+        link, capacity = self._link, self.capacity
+        if (
+            link is None
+            or not self._is_simple
+            or self._state is not LinkState.ATTACHED
+            or self._network is not network
+            or link.detached
+            or self._waiting
+            or self._late is not None
+            or (unsettled and (answer is None or (not isinstance(capacity, Constant) and len(unsettled) >= capacity)))
+            or (not isinstance(capacity, Constant) and capacity <= 0)
+            or type(data) is not bytes
+            or len(data) > (min(link.max_message, MAX_MESSAGE) if link.max_message else MAX_MESSAGE)
+        ):
+            return False
+        item = data if answer is None else Outgoing(data, answer)
+        return lane.send(epoch, link, data, MAX_BACKLOG, unsettled, item)
+
     def send_posted(self) -> None:
         """Send what another thread has posted, and write it at once."""
         waiting = self._waiting
@@ -192,7 +224,7 @@ class OutgoingLink(AddressedLink):
             tag = self._send_simple(item.data if isinstance(item, Outgoing) else item)
             if tag is not None:
                 assert self._network is not None
-                self._unsettled[tag] = waiting.popleft()
+                self.unsettled[tag] = waiting.popleft()
                 self._network.transport.write_now()
                 return
         self.perform(self.on_credit)
@@ -217,7 +249,7 @@ class OutgoingLink(AddressedLink):
         """Send what waits, where there is credit."""
         if self.waits_for_credit:
             return
-        if answer is not None and not self._unsettled:  # the program waits for the answer to this message alone
+        if answer is not None and not self.unsettled:  # the program waits for the answer to this message alone
             self.perform(self.on_credit)
         else:
             self.on_credit()
@@ -225,9 +257,8 @@ class OutgoingLink(AddressedLink):
     async def sync(self, timeout: float | None = None) -> None:
         """See `Sender.sync`."""
         if not await self._session.condition.wait_for(self._is_settled, deadline_of(timeout)):
-            raise Timeout(
-                f"{self.count_unsettled()} messages to {self.address.name!r} not answered within {timeout:g} s"
-            )
+            limit = f"{round(timeout or 0.0, 3):g} s"  # of `close`, it is what is left of its own
+            raise Timeout(f"{self.count_unsettled()} messages to {self.address.name!r} not answered within {limit}")
         self.check_all()
 
     async def finish(self, timeout: float | None = None) -> None:
@@ -273,8 +304,8 @@ class OutgoingLink(AddressedLink):
 
     def drop(self, error: MessagingError) -> None:
         """Give up all messages that are not answered."""
-        pending = [*self._unsettled.values()]
-        self._unsettled.clear()
+        pending = [*self.unsettled.values()]
+        self.unsettled.clear()
         while self._waiting:  # one by one: another thread may append
             pending.append(self._waiting.popleft())
         for outgoing in pending:
@@ -285,7 +316,7 @@ class OutgoingLink(AddressedLink):
     def fail(self, error: MessagingError, *, with_session: bool = False) -> None:
         """See `AddressedLink`."""
         super().fail(error, with_session=with_session)
-        pending = [*self._unsettled.values(), *self._waiting]
+        pending = [*self.unsettled.values(), *self._waiting]
         if pending and self._transactions is not None:
             self._transactions.on_failed(error)
         if self._late is None and any(not isinstance(item, Outgoing) or item.answer is None for item in pending):
@@ -295,8 +326,8 @@ class OutgoingLink(AddressedLink):
     def lose(self) -> None:
         """See `AddressedLink`. What was not answered is sent again, in order, before what waits."""
         super().lose()
-        self._waiting.extendleft(reversed(self._unsettled.values()))
-        self._unsettled.clear()
+        self._waiting.extendleft(reversed(self.unsettled.values()))
+        self.unsettled.clear()
 
     def _has_room(self) -> bool:
         self.check_all()
@@ -314,7 +345,7 @@ class OutgoingLink(AddressedLink):
 
     def _is_settled(self) -> bool:
         self.check_all()
-        return not self._waiting and not self._unsettled
+        return not self._waiting and not self.unsettled
 
     # LinkOwner
 
@@ -403,7 +434,7 @@ class OutgoingLink(AddressedLink):
         tags = network.transport.send_all(link, messages, settled=self._settled, transaction=transaction)
         if not self._settled:
             # Without any bytecode in between: another thread that asks how many are unsettled counts each one once.
-            deque(map(self._unsettled.__setitem__, tags, taken), maxlen=0)
+            deque(map(self.unsettled.__setitem__, tags, taken), maxlen=0)
         else:
             for tag, item in zip(tags, taken, strict=False):
                 self._on_sent(tag, item)
@@ -444,13 +475,13 @@ class OutgoingLink(AddressedLink):
 
     def _on_sent(self, delivery_tag: int, item: bytes | Outgoing) -> None:
         if not self._settled:
-            self._unsettled[delivery_tag] = item
+            self.unsettled[delivery_tag] = item
         elif isinstance(item, Outgoing):
             self._answer(item, None)
 
     def on_outcome(self, settled: OutcomeReceived) -> None:
         """See `LinkOwner`."""
-        item = self._unsettled.pop(settled.delivery_tag, None)
+        item = self.unsettled.pop(settled.delivery_tag, None)
         if item is None:
             return
         outgoing = item if isinstance(item, Outgoing) else Outgoing(item, None)
@@ -463,7 +494,7 @@ class OutgoingLink(AddressedLink):
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
         """See `LinkOwner`."""
-        for item in map(self._unsettled.pop, batch.delivery_tags, itertools.repeat(None)):
+        for item in map(self.unsettled.pop, batch.delivery_tags, itertools.repeat(None)):
             if type(item) is Outgoing:
                 self._accepted.append(item)
         if self._network is None:

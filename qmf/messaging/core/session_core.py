@@ -284,6 +284,14 @@ class SessionCore:
             raise error
         return False
 
+    def accept_at_once(self, deliveries: list[ReceivedDelivery]) -> bool:
+        """Report on another thread than the loop's that messages were processed, if nothing is in the way of that.
+
+        Returns:
+            False if it was not reported: the loop's thread has to call `settle`.
+        """
+        return self.transactions is None and ReceivedDelivery.accept_at_once(deliveries)
+
     def settle(self, deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
         """Report what became of messages, in the current transaction or at once; see `acknowledgement.settle`."""
         if self.transactions is not None:

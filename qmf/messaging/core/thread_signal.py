@@ -30,9 +30,12 @@ class EventSignal:
 
     The thread that gives the signal lets the interpreter go while it calls the system, so that the one that waits finds
     it free; a lock is released with the interpreter held, and costs one change of threads more.
+
+    Attributes:
+        number: descriptor of the counter.
     """
 
-    __slots__ = ("_number", "_poll")
+    __slots__ = ("_poll", "number")
 
     def __init__(self) -> None:
         """Make a signal.
@@ -40,26 +43,26 @@ class EventSignal:
         Raises:
             OSError: the process has no file descriptors left.
         """
-        self._number = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self.number = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         try:
             self._poll = select.epoll(1)
-            self._poll.register(self._number, select.EPOLLIN | select.EPOLLET)
+            self._poll.register(self.number, select.EPOLLIN | select.EPOLLET)
         except OSError:
-            os.close(self._number)
-            del self._number
+            os.close(self.number)
+            del self.number
             raise
 
     def give(self) -> None:
         """See `ThreadSignal`."""
-        os.eventfd_write(self._number, 1)
+        os.eventfd_write(self.number, 1)
 
     def wait(self, seconds: float) -> bool:
         """See `ThreadSignal`."""
         return bool(self._poll.poll(seconds, 1))
 
     def __del__(self) -> None:
-        if hasattr(self, "_number"):
-            os.close(self._number)
+        if hasattr(self, "number"):
+            os.close(self.number)
 
 
 class LockSignal:

@@ -24,9 +24,13 @@ class Condition:
 
     Those that wait for messages to be fetched are not woken up for answers to messages that were sent: the broker
     answers to a request before the response comes, and nobody would have anything to do.
+
+    Attributes:
+        new_signal: makes the signal of a thread.
     """
 
     def __init__(self) -> None:
+        self.new_signal: Callable[[], ThreadSignal] = thread_signal
         #: What waits, and until which time of the loop.
         self._waiters: dict[asyncio.Future[None], float | None] = {}
         self._fetching: dict[asyncio.Future[None], float | None] = {}
@@ -131,7 +135,7 @@ class Condition:
         """The signal of the thread that calls this."""
         signal: ThreadSignal | None = getattr(self._of_thread, "signal", None)
         if signal is None:
-            signal = self._of_thread.signal = thread_signal()
+            signal = self._of_thread.signal = self.new_signal()
         return signal
 
     def cancel_timer(self) -> None:

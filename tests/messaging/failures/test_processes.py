@@ -57,7 +57,7 @@ sender, receiver = session.sender("node", timeout=10), session.receiver("node", 
 child = os.fork()
 if child == 0:
     calls = [lambda: sender.send("x"), lambda: sender.send("x", sync=False), receiver.fetch, session.acknowledge,
-             lambda: session.sender("y"), connection.session, connection.close]
+             lambda: session.acknowledge(sync=False), lambda: session.sender("y"), connection.session, connection.close]
     for call in calls:
         try:
             call()

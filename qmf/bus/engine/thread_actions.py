@@ -1,0 +1,100 @@
+"""What another thread than its owner's may do with an engine, while the owner's does nothing: see `qmf/bus/gate.c`.
+
+Each action is one call of a compiled function, which also writes what comes of it to the socket. It does not let the
+interpreter go, so that no other thread, and no handler of a signal, sees or leaves an engine that is half changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import Any
+
+from qmf.bus.engine.decisions import Decisions
+from qmf.bus.engine.deliveries import Deliveries
+from qmf.bus.engine.flow_answers import FlowAnswers
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.native import Native
+from qmf.bus.engine.sent_frames import SentFrames
+
+#: A connection for the compiled functions; see `lane_t` in `native.c`.
+Place = tuple[int, int, int, int, int, list[bytes], list[bytes]]
+
+
+class ThreadActions:
+    """The actions of one engine."""
+
+    def __init__(
+        self,
+        native: Native,
+        addresses: tuple[int, int],
+        sent_frames: SentFrames,
+        answers: FlowAnswers,
+        events: Sized,
+        deliveries: Deliveries,
+        decisions: Decisions,
+    ) -> None:
+        """Prepare the actions of an engine.
+
+        Args:
+            native: the compiled functions.
+            addresses: those of proton's transport and collector.
+            sent_frames, answers, events, deliveries, decisions: parts of the engine.
+        """
+        self._native = native
+        self._addresses = addresses
+        self._sent_frames = sent_frames
+        self._answers = answers
+        self._events = events
+        self._deliveries = deliveries
+        self._decisions = decisions
+
+    @property
+    def possible(self) -> bool:
+        """True if nothing has to be done before. The connection is open, and neither closed nor freed."""
+        return not (self._events or self._answers.waits or self._decisions.waiting) and bool(self._sent_frames.walker)
+
+    def place(self, gate: int, descriptor: int, unwritten: list[bytes], unwalked: list[bytes]) -> Place:
+        """What the actions are called with.
+
+        Args:
+            gate: address of that of the owner's loop.
+            descriptor: of the socket.
+            unwritten: gets bytes that the socket does not take. They come before all other output.
+            unwalked: the same for bytes that have to pass `walk` first.
+        """
+        return gate, descriptor, *self._addresses, self._sent_frames.walker, unwritten, unwalked
+
+    def walk(self, data: bytes) -> bytes:
+        """What is to be written of bytes that were left in `unwalked`."""
+        return self._sent_frames.pass_on(data)
+
+    def send(
+        self, place: Place, epoch: int, link: Link, data: bytes, backlog: int, unsettled: dict[int, Any], item: object
+    ) -> bool:
+        """Send a message.
+
+        Args:
+            place: of `place`.
+            epoch: of the gate, at which this was `possible`.
+            link, data, backlog: as of `Deliveries.send_all`. The link is not detached.
+            unsettled: where `item` is noted by the delivery tag.
+
+        Returns:
+            False if the epoch is over, or there is no credit: nothing has happened.
+        """
+        addresses = link.address, link.session_address
+        return self._native.send_at_once(
+            place, epoch, *addresses, link.sent, data, backlog, self._deliveries, unsettled, item
+        )
+
+    def accept(self, place: Place, epoch: int, link: Link, delivery_tags: list[int]) -> bool:
+        """Settle messages that were received as accepted.
+
+        Args:
+            place, epoch: as of `send`.
+            link, delivery_tags: as of `Decisions.accept_all`.
+
+        Returns:
+            False if the epoch is over: nothing has happened.
+        """
+        return self._native.accept_at_once(place, epoch, link.received, delivery_tags)
