@@ -92,8 +92,8 @@ def test_each_of_several_threads_has_its_order(peer: ScriptedPeer, session: Sess
     assert not errors
     texts = _texts(peer)
     assert sorted(texts) == [f"{thread}{number:03}" for thread in range(4) for number in range(100)]
-    for thread in range(4):
-        of_thread = [text for text in texts if text[0] == str(thread)]
+    for number in range(4):
+        of_thread = [text for text in texts if text[0] == str(number)]
         assert of_thread == sorted(of_thread)
     assert True in sent
 
