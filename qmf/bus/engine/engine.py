@@ -42,7 +42,7 @@ from qmf.bus.engine.sent_frames import SentFrames
 from qmf.bus.engine.sessions import EngineSessions
 from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
-from qmf.bus.engine.thread_actions import ThreadActions
+from qmf.bus.engine.thread_actions import thread_actions
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.frames.walker import Stop, StopKind, walker
 
@@ -108,12 +108,8 @@ class Engine:
         self._collector_impl: Any = self._collector._impl
         self._collector_address = address(self._collector_impl)
         self._transport_address = address(self._transport_impl)
-        addresses, parts = (self._transport_address, self._collector_address), (self.deliveries, self.decisions)
-        self.thread_actions = (
-            None
-            if compiled is None
-            else ThreadActions(compiled, addresses, self._sent_frames, self._answers, self.events, *parts)
-        )
+        addresses, parts = (self._transport_address, self._collector_address), (self._sent_frames, self._answers)
+        self.thread_actions = thread_actions(compiled, addresses, *parts, self.events, self.deliveries, self.decisions)
         self._connection.collect(self._collector)
         configure(self._connection, self._transport, settings)
         self._transport.bind(self._connection)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Mapping
 from typing import Protocol
 
+from qmf.bus.engine.values import Outcome
 from qmf.messaging.exceptions import MessagingError, Timeout
 
 
@@ -50,10 +53,36 @@ class Outgoing:
         self.answer = answer
         self.delivery_tag: int | None = None
 
+    def end(self, error: MessagingError | None) -> None:
+        """Tell who waits, if anybody still does: it was accepted, or why not."""
+        if self.answer is None or self.answer.done():
+            return
+        if error is None:
+            self.answer.set_result(None)
+        else:
+            self.answer.set_exception(error)
+
 
 def are_plain(messages: list[bytes], limit: int) -> bool:
     """Whether none has a format, or is larger than the limit, where there is one."""
     return set(map(type, messages)) == {bytes} and not (limit and max(map(len, messages)) > limit)
+
+
+def drop_accepted(waiting: deque[bytes | Outgoing], unsettled: Mapping[int, Outcome | None]) -> None:
+    """Answer the first messages that wait and that the broker has accepted; the others are sent again, in order.
+
+    Args:
+        waiting: where those are removed.
+        unsettled: what the broker knows, by delivery tag.
+    """
+    again: deque[Outgoing] = deque()
+    while waiting and isinstance(outgoing := waiting[0], Outgoing) and (tag := outgoing.delivery_tag) is not None:
+        waiting.popleft()
+        if unsettled.get(tag) is Outcome.ACCEPTED:
+            outgoing.end(None)
+        else:
+            again.append(outgoing)
+    waiting.extendleft(reversed(again))
 
 
 async def wait_for_answer(

@@ -21,7 +21,7 @@ from qmf.messaging.content_types import ContentWriter
 from qmf.messaging.contents import FormattedData
 from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
 from qmf.messaging.core.failures import send_error
-from qmf.messaging.core.outgoing import Answer, Outgoing, SenderTransactions, are_plain, wait_for_answer
+from qmf.messaging.core.outgoing import Answer, Outgoing, SenderTransactions, are_plain, drop_accepted, wait_for_answer
 from qmf.messaging.core.waiting import CLOSE_TIMEOUT, deadline_of
 from qmf.messaging.exceptions import (
     Detached,
@@ -198,20 +198,12 @@ class OutgoingLink(AddressedLink):
         if network is None or (lane := network.transport.lane) is None or not (epoch := lane.epoch()):
             return False
         # What is looked at from here on is as it is at the epoch: if anything changes, nothing is sent.
-        link, capacity = self._link, self.capacity
-        if (
-            link is None
-            or not self._is_simple
-            or self._state is not LinkState.ATTACHED
-            or self._network is not network
-            or link.detached
-            or self._waiting
-            or self._late is not None
-            or (unsettled and (answer is None or (not isinstance(capacity, Constant) and len(unsettled) >= capacity)))
-            or (not isinstance(capacity, Constant) and capacity <= 0)
-            or type(data) is not bytes
-            or len(data) > (min(link.max_message, MAX_MESSAGE) if link.max_message else MAX_MESSAGE)
-        ):
+        link, capacity = self._simple_link(data), self.capacity
+        if link is None or link.detached or self._network is not network or len(data) > MAX_MESSAGE:
+            return False
+        if self._waiting or self._late is not None or (unsettled and answer is None):
+            return False
+        if not isinstance(capacity, Constant) and len(unsettled) >= capacity:
             return False
         item = data if answer is None else Outgoing(data, answer)
         return lane.send(epoch, link, data, MAX_BACKLOG, unsettled, item)
@@ -232,18 +224,18 @@ class OutgoingLink(AddressedLink):
     def _send_simple(self, data: bytes) -> int | None:
         """Send a message that needs nothing else, before all that wait; returns its delivery tag, None if that can't
         be."""
-        link, network = self._link, self._network
-        if (
-            not self._is_simple
-            or self._state is not LinkState.ATTACHED
-            or link is None
-            or network is None
-            or type(data) is not bytes
-            or 0 < link.max_message < len(data)
-        ):
+        link, network = self._simple_link(data), self._network
+        if link is None or network is None:
             return None
         tags = network.engine.deliveries.send_all(link, [data], 0, MAX_BACKLOG)
         return tags[0] if tags else None
+
+    def _simple_link(self, data: bytes) -> Link | None:
+        """The link, where nothing but to be sent on it is to be done for a message."""
+        link = self._link
+        if not self._is_simple or self._state is not LinkState.ATTACHED or link is None:
+            return None
+        return None if type(data) is not bytes or 0 < link.max_message < len(data) else link
 
     def start(self, answer: Answer | None) -> None:
         """Send what waits, where there is credit."""
@@ -310,7 +302,7 @@ class OutgoingLink(AddressedLink):
             pending.append(self._waiting.popleft())
         for outgoing in pending:
             if isinstance(outgoing, Outgoing):
-                self._answer(outgoing, error)
+                outgoing.end(error)
         self._session.condition.notify()
 
     def fail(self, error: MessagingError, *, with_session: bool = False) -> None:
@@ -361,25 +353,13 @@ class OutgoingLink(AddressedLink):
     def _on_granted(self, link: Link) -> None:
         """See `AddressedLink`."""
         if link.resumption is not None:
-            self._drop_accepted(link.resumption.unsettled)
+            drop_accepted(self._waiting, link.resumption.unsettled)
         link.set_quiet(True)  # until a message waits for credit
         self._settled = self._settled or link.presettled
         self._is_simple = not self._settled and not self.resumable and self._transactions is None
         self.encoder.lists_as_data = self._network is not None and not passes_lists(self._network.peer.product)
         self.encoder.takes_decimals = self._network is None or takes_decimals(self._network.peer.product)
         self.on_credit()
-
-    def _drop_accepted(self, unsettled: Mapping[int, Outcome | None]) -> None:
-        """Answer the messages that the broker has accepted; those that it has not are sent again, in order."""
-        again: deque[Outgoing] = deque()
-        waiting = self._waiting
-        while waiting and isinstance(outgoing := waiting[0], Outgoing) and (tag := outgoing.delivery_tag) is not None:
-            waiting.popleft()
-            if unsettled.get(tag) is Outcome.ACCEPTED:
-                self._answer(outgoing, None)
-            else:
-                again.append(outgoing)
-        waiting.extendleft(reversed(again))
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
@@ -477,7 +457,7 @@ class OutgoingLink(AddressedLink):
         if not self._settled:
             self.unsettled[delivery_tag] = item
         elif isinstance(item, Outgoing):
-            self._answer(item, None)
+            item.end(None)
 
     def on_outcome(self, settled: OutcomeReceived) -> None:
         """See `LinkOwner`."""
@@ -486,7 +466,7 @@ class OutgoingLink(AddressedLink):
             return
         outgoing = item if isinstance(item, Outgoing) else Outgoing(item, None)
         if settled.outcome is Outcome.ACCEPTED:
-            self._answer(outgoing, None)
+            outgoing.end(None)
         else:
             error = send_error(self.address.name, settled.outcome.value, settled.condition, settled.description)
             self._on_refused(outgoing, error)
@@ -506,22 +486,14 @@ class OutgoingLink(AddressedLink):
         """Tell who waits for the acceptance of messages, or for capacity."""
         accepted, self._accepted = self._accepted, []
         for outgoing in accepted:
-            self._answer(outgoing, None)
+            outgoing.end(None)
         self._session.condition.notify_answered()
 
     def _on_refused(self, outgoing: Outgoing, error: MessagingError) -> None:
         if outgoing.answer is None or outgoing.answer.done():  # nobody waits, or no longer
             self._late = error
         self._session.report(self, error)
-        self._answer(outgoing, error)
+        outgoing.end(error)
         if self._transactions is not None:
             self._transactions.on_failed(error)
         self._session.condition.notify()
-
-    def _answer(self, outgoing: Outgoing, error: MessagingError | None) -> None:
-        if outgoing.answer is None or outgoing.answer.done():
-            return
-        if error is None:
-            outgoing.answer.set_result(None)
-        else:
-            outgoing.answer.set_exception(error)
