@@ -34,6 +34,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "qmf-broker": _BROKER,
     "qmf-codegen": ("qmf_codegen.cli", "qmf_codegen.generator"),
     "qmf-host-agent": ("qmf.hostagent.cli", "qmf.hostagent.agent", *_CLIENT),
+    "qmf-pipeline": ("qmf.pipeline.cli", "deltalake", "pyarrow.parquet", *_CLIENT),
+    "qmf-printevents": ("qmf_shell.printevents", *_CLIENT),
     "qmf-shell": ("qmf_shell.main", "qmf_shell.modes.batch", "qmf_shell.modes.repl", *_SHELL),
     "qmf-stat": ("qmf_shell.stat", "qmf_shell.stat_views", "qmf_shell.screens.start", *_SHELL),
     "qmf-users": ("qmf.tools.users.cli",),

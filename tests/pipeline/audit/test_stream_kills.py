@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import threading
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from pipeline.kills import kill_family
 from pipeline.lakes import HERE, Shop
 from pipeline.quick import WAIT_LIMIT
 from pipeline.tills import QUEUE_DECLARE, Till, read
-from support.processes import running
+from support.processes import command, running
 from support.waiting import wait_until
 
 pytest.importorskip("duckdb")
@@ -22,8 +21,6 @@ from qmf.pipeline.audit.stream import AuditStream
 from qmf.pipeline.audit.tables import AuditOptions
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
-
-PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
 
 
 class Day:
@@ -61,7 +58,7 @@ def test_killed_at_random_points_it_makes_the_tables_of_a_batch(tmp_path: Path) 
     day = Day(shop, chance)
     stream = AuditOptions(lake=shop.root, out=str(tmp_path / "stream"))
     batch = tmp_path / "batch"
-    command = ("audit", "--stream", "--every", "0s", "--lake", shop.root, "--out", stream.out)
+    words = ("audit", "--stream", "--every", "0s", "--lake", shop.root, "--out", stream.out)
 
     day.go_on()
     for _ in range(4):
@@ -70,7 +67,7 @@ def test_killed_at_random_points_it_makes_the_tables_of_a_batch(tmp_path: Path) 
         def more_begun(before: int = before) -> bool:
             return _entries(tmp_path / "stream") > before
 
-        with running(sys.executable, "-c", PROGRAM, *command) as process:
+        with running(command("qmf-pipeline"), *words) as process:
             wait_until(more_begun, "a commit", WAIT_LIMIT)
             for _ in range(2):
                 day.go_on()

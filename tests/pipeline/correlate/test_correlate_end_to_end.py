@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import pytest
 from pipeline.kills import kill_family
 from pipeline.lakes import HERE, Shop
 from pipeline.quick import WAIT_LIMIT
-from support.processes import running
+from support.processes import command, running
 from support.waiting import wait_until
 
 from qmf.broker import EmbeddedBroker
@@ -27,7 +26,6 @@ from qmf.pipeline.correlate.batch_input import CorrelateOptions
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
 
 HOST = """
 [full]
@@ -77,7 +75,7 @@ def url() -> Iterator[str]:
 
 def correlate(lake: Path, rules: Path, *more: str) -> list[str]:
     common = ("--lake", str(lake), "--rules", str(rules), "--stream", "--every", "0.2s")
-    return [sys.executable, "-c", PROGRAM, "correlate", *common, *more]
+    return [command("qmf-pipeline"), "correlate", *common, *more]
 
 
 def test_a_console_receives_alerts_about_a_real_agent(url: str, tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ def test_a_console_receives_alerts_about_a_real_agent(url: str, tmp_path: Path) 
     lake = tmp_path / "lake"
     watcher = Watcher()
     session = Session(watcher)
-    record = [sys.executable, "-c", PROGRAM, "record", "-b", url, "--lake", str(lake), "--interval", "0.5"]
+    record = [command("qmf-pipeline"), "record", "-b", url, "--lake", str(lake), "--interval", "0.5"]
     settings = Settings(interval=0.5, instance="alerts", selection=ProcessSelection.parse("none"))
     try:
         session.addBroker(url)

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from pipeline.lakes import numbers, recorded
 from pipeline.shop import PACKAGE, Till, TillRobbed
-from support.processes import Process, running
+from support.processes import Process, command, running
 from support.waiting import until, wait_until
 
 from qmf.agent import Agent
@@ -39,7 +39,6 @@ from qmf.pipeline.record.writer_state import PENDING
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
 HUGE = (1 << 64) - 1
 SECOND = 10**9
 
@@ -256,7 +255,7 @@ def test_a_recorder_whose_output_nobody_reads_ends_in_order(host_url: str, lake:
 
 
 def recording(url: str, lake: DeltaLake) -> Any:
-    return running(sys.executable, "-c", PROGRAM, "record", "-b", url, "--lake", lake.url, "--interval", "0.02")
+    return running(command("qmf-pipeline"), "record", "-b", url, "--lake", lake.url, "--interval", "0.02")
 
 
 def committed(process: Process) -> int:

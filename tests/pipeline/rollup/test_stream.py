@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +14,7 @@ from pipeline.kills import kill_family
 from pipeline.lakes import HERE, SECOND, Shop
 from pipeline.quick import WAIT_LIMIT
 from pipeline.shop import TILL
-from support.processes import running
+from support.processes import command, running
 from support.waiting import wait_until
 
 from qmf.pipeline.cli import main
@@ -35,8 +34,6 @@ pytestmark = pytest.mark.slow
 Row = dict[str, Any]
 
 OTHER = attrs.evolve(ClassVersion.from_schema(TILL), name="other", hash="00000000-0000-0000-0000-000000000077")
-
-PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
 
 
 @pytest.fixture
@@ -211,10 +208,10 @@ def check_kills(shop: Shop, options: RollupOptions, place: list[str]) -> None:
     """Kill the command at random points, between which files of the lake are combined; compare with a batch."""
     chance = random.Random(random.randrange(1000))  # pytest-randomly prints the seed
     options = attrs.evolve(options, sizes=("10s",), late="0s")
-    command = ("rollup", "--stream", "--late", "0s", "--every", "10ms", "--lake", options.lake, "--size", "10s")
+    words = ("rollup", "--stream", "--late", "0s", "--every", "10ms", "--lake", options.lake, "--size", "10s")
     total, at = 0, 0
     for _kill in range(2):
-        with running(sys.executable, "-c", PROGRAM, *command, *place) as process:
+        with running(command("qmf-pipeline"), *words, *place) as process:
             for _ in range(chance.randint(3, 6)):
                 samples = []
                 for _ in range(20):

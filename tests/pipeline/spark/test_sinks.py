@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
-
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
