@@ -6,10 +6,11 @@ import contextlib
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from support.forks import ForkedProcess, script_of
+from support.processes import command
 
 #: Milliseconds that anything on a page may take before a test fails.
 WAIT_LIMIT = 60_000.0
@@ -27,16 +28,14 @@ def web_program(url: str, log: Path, *options: str) -> Iterator[str]:
 
     What it writes to its standard error is in `log`.
     """
-    command = [sys.executable, "-c", "import sys; from qmf._entry import web; sys.exit(web())"]
-    with (
-        log.open("w", encoding="utf-8") as errors,
-        subprocess.Popen(
-            [*command, "-b", url, "--port", "0", *options], stdout=subprocess.PIPE, stderr=errors, text=True
-        ) as program,
-    ):
+    script = script_of([command("qmf-web"), "-b", url, "--port", "0", *options])
+    assert script is not None
+    read, written = os.pipe()
+    errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    program = ForkedProcess(*script, os.environ, (os.open(os.devnull, os.O_RDONLY), written, errors))
+    with os.fdopen(read, encoding="utf-8") as printed:
         try:
-            assert program.stdout is not None
-            line = program.stdout.readline()
+            line = printed.readline()
             found = re.search(r"http://\S+", line)
             assert found is not None, f"{line}{log.read_text(encoding='utf-8')}"
             yield found[0].rstrip("/")
