@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-#: For many small queries: optimised code and parallel tasks are not worth their cost.
+#: For many small queries: optimised code and parallel tasks are not worth their cost, nor is deleting what each left.
 QUICK: dict[str, str] = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -Djdk.lang.Process.launchMechanism=VFORK",
+    "spark.cleaner.referenceTracking": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
