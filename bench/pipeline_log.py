@@ -26,10 +26,9 @@ import deltalake
 
 from qmf.models.host.schema import CPU
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.columns import DATE, ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.maintenance import vacuum
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.record.buffers import RowBuffers, RowConverter
 from qmf.pipeline.record.lake_writer import SMALL_FILES, LakeWriter

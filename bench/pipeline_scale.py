@@ -32,12 +32,12 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import RecordedRuns
+from qmf.pipeline.lake.waiting import Share
 from qmf.pipeline.maintenance.checking import LakeCheck
 from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.record.buffers import RowBuffers, RowConverter
 from qmf.pipeline.record.heartbeats import HeartbeatIntervals
 from qmf.pipeline.record.lake_writer import LakeWriter
-from qmf.pipeline.record.shares import Share
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.tables import RollupOptions
 from qmf.pipeline.runners.process import ProcessRunner

@@ -50,9 +50,8 @@ from qmf.pipeline.report.collect import ReportOptions, collect
 from qmf.pipeline.report.source import end_of_recording
 from qmf.pipeline.report.time_range import parse_time_range
 from qmf.pipeline.rollup.job import roll_up_lake
-from qmf.pipeline.rollup.stream import RollupStream
+from qmf.pipeline.rollup.stream import RollupStream, TaskRollupStream
 from qmf.pipeline.rollup.tables import RollupOptions
-from qmf.pipeline.rollup.task_stream import TaskRollupStream
 from qmf.pipeline.runners.process import ProcessRunner
 from qmf.pipeline.runners.runner import Pace, Runner
 from qmf.pipeline.runners.spark import SparkRunner

@@ -47,7 +47,7 @@ from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.runners.runner import Pace
 from qmf.pipeline.runners.spark import SparkRunner
 from qmf.pipeline.spark import session
-from qmf.pipeline.spark_access.job_settings import job_settings
+from qmf.pipeline.spark_access.session import job_settings
 
 OBJECTS, SECOND, SMALL, STEPS = 100, 10**9, 100, 20
 

@@ -15,7 +15,7 @@ import psutil
 import pyspark
 
 from qmf.pipeline.spark import session
-from qmf.pipeline.spark_access.job_settings import job_settings
+from qmf.pipeline.spark_access.session import job_settings
 
 #: Seconds for a master, its workers and their executors to start.
 WAIT_LIMIT = 300.0

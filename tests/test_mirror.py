@@ -65,7 +65,6 @@ TESTED_ELSEWHERE = {
     "qmf/messaging/log.py": "tests/messaging/test_util.py",
     "qmf/pipeline/cli.py": "tests/pipeline/test_commands.py",
     "qmf/pipeline/notifying/overview.py": "tests/pipeline/notifying/test_notifier.py",
-    "qmf/pipeline/record/checking.py": "tests/pipeline/record/test_held_messages.py",
     "qmf/pipeline/toml_tables.py": "tests/pipeline/notifying/test_config.py",
     "qmf/protocol/objects/encoder.py": "tests/agent/publishing/test_object_writer.py",
     "qmf/protocol/objects/merged_values.py": "tests/console/aio/objects/test_values_encoded.py",

@@ -14,8 +14,8 @@ from typing import Any
 from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf.errors import QmfError
-from qmf.pipeline.commands import COMMANDS, config_file
-from qmf.pipeline.commands.base import Subcommand, add_common
+from qmf.pipeline.commands import COMMANDS
+from qmf.pipeline.commands.base import Subcommand, add_common, parse_options
 from qmf.pipeline.without_pandas import without_pandas
 
 _EXIT_ERROR = 2
@@ -28,19 +28,13 @@ def program() -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand.
-
-    Args:
-        argv: arguments without the program's name; None takes those of the process.
-
-    Returns:
-        the exit code.
+    """Run one subcommand; arguments without the program's name, None takes those of the process. Returns the exit code.
 
     Raises:
         SystemExit: with 2 for wrong arguments, with 0 for `--help` and `--version`.
     """
     parser, commands = parsers()
-    options = config_file.parse_options(parser, commands, sys.argv[1:] if argv is None else argv)
+    options = parse_options(parser, commands, sys.argv[1:] if argv is None else argv)
     logging.basicConfig(
         level=logging.DEBUG if options.verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",

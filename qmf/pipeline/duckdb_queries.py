@@ -9,20 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from qmf.pipeline.errors import LakeError, MissingExtraError
+from qmf.pipeline.errors import LakeError, import_extra
 
 
 def import_duckdb() -> Any:
-    """The module `duckdb`.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
-    try:
-        import duckdb
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("duckdb", "history") from error
-    return duckdb
+    """The module `duckdb`; `MissingExtraError` if it is not installed."""
+    return import_extra("duckdb", "history")
 
 
 def connect(*, threads: int | None = None, **settings: str) -> Any:

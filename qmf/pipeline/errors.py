@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from qmf._extras import install_hint
 from qmf.errors import CallerError
@@ -27,12 +29,7 @@ class NoSpaceError(LakeError):
 
 
 class MissingExtraError(PipelineError):
-    """A library of an extra is not installed.
-
-    Attributes:
-        library: its name.
-        extra: the extra that brings it.
-    """
+    """A library is not installed; `extra` brings it."""
 
     def __init__(self, library: str, extra: str = "pipeline") -> None:
         self.library = library
@@ -41,6 +38,14 @@ class MissingExtraError(PipelineError):
 
     def __str__(self) -> str:
         return f"{self.library} is not installed; get it with: {install_hint(self.extra)}"
+
+
+def import_extra(module: str, extra: str = "pipeline") -> Any:
+    """A module of a library that an extra brings; `MissingExtraError` if it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(module.partition(".")[0], extra) from error
 
 
 @contextmanager

@@ -91,11 +91,7 @@ class StateDatabase:
 
 @contextmanager
 def stored_state(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file of a job that runs or has ended, to be read: as it is at one moment.
-
-    Raises:
-        LakeError: it can't be read.
-    """
+    """The file of a job that runs or has ended, to be read: as it is at one moment. `LakeError` if it can't be."""
     uri = f"{path.absolute().as_uri()}?mode=ro"
     with state_errors(path), closing(sqlite3.connect(uri, timeout=_TIMEOUT, uri=True)) as connection:
         connection.execute("BEGIN")
@@ -112,14 +108,10 @@ def state_errors(path: Path) -> Iterator[None]:
 
 
 def lock_file(path: Path, refusal: str) -> IO[str]:
-    """Lock a file until the one that is returned is closed, or the process ends.
-
-    Args:
-        path: of the file, which is created.
-        refusal: the error if another process holds it.
+    """Lock a file, which is created, until the one that is returned is closed, or the process ends.
 
     Raises:
-        LakeError: another process holds it, or the file system failed.
+        LakeError: with the text of `refusal`, another process holds it; or the file system failed.
     """
     with lake_errors(path):
         file = path.open("a", encoding="utf-8")

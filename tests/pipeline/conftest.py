@@ -24,11 +24,10 @@ def spark() -> Iterator[SparkSession]:
     """One local Spark with one shuffle partition and no UI."""
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
     from qmf.pipeline.errors import PipelineError
-    from qmf.pipeline.spark_access import java
-    from qmf.pipeline.spark_access.session import session
+    from qmf.pipeline.spark_access.session import check_java, session
 
     try:
-        java.check()
+        check_java()
     except PipelineError as error:
         pytest.skip(str(error))
     handler = signal.getsignal(signal.SIGINT)

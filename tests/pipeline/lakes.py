@@ -8,9 +8,8 @@ from typing import Any
 from pipeline.shop import ROBBED, TILL
 
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.columns import KIND_COLUMNS, ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.row_columns import KIND_COLUMNS
 from qmf.pipeline.record.buffers import Cells, RowBuffers
 from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.runners.process import ProcessRunner

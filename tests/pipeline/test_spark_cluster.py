@@ -74,12 +74,12 @@ from qmf.pipeline.report.model import Report  # noqa: E402
 from qmf.pipeline.report.source import end_of_recording
 from qmf.pipeline.report.time_range import parse_time_range
 from qmf.pipeline.rollup import job
-from qmf.pipeline.rollup.task_stream import TaskRollupStream
+from qmf.pipeline.rollup.stream import TaskRollupStream
 from qmf.pipeline.runners.runner import Pace
 from qmf.pipeline.runners.spark import SparkRunner
 from qmf.pipeline.rollup.tables import RollupOptions
 from qmf.pipeline.spark import session
-from qmf.pipeline.spark_access.job_settings import job_settings
+from qmf.pipeline.spark_access.session import job_settings
 given = json.loads(sys.argv[1])
 lake, rules = given["lake"], parse_rules(given["rules"], "rules.toml")
 quick = {**job_settings(small=True), **given["settings"]}

@@ -23,7 +23,7 @@ SESSIONS = {
         "tests/docs/test_pipeline_correlate.py",
         "tests/docs/test_pipeline_pyspark.py",
         "tests/pipeline/audit/test_job.py::test_several_tasks_make_the_same_tables",
-        "tests/pipeline/commands/test_places.py",
+        "tests/pipeline/commands/test_running_places.py",
         "tests/pipeline/correlate/test_batch_on_spark.py",
         "tests/pipeline/correlate/test_task_stream.py::test_steps_on_spark_find_what_steps_in_the_process_find",
         "tests/pipeline/rollup/test_frames.py",

@@ -26,8 +26,8 @@ from qmf.pipeline.audit.tables import (
     made_parts,
     presence_and_object_tables,
 )
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.runners.runner import Rows, Runner
 
 #: The order of the rows of tables.

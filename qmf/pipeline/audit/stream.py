@@ -34,10 +34,10 @@ from qmf.pipeline.audit.tables import (
     presence_and_object_tables,
 )
 from qmf.pipeline.duckdb_queries import text
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import LakeFeed, TablePosition
 from qmf.pipeline.lake.lake_versions import LakeVersions
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import FilesByTable, TableFile
 from qmf.pipeline.runners.runner import STORED, Rows, Runner, stored_rows
 

@@ -34,10 +34,10 @@ from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import absolute
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import FilesByTable
 from qmf.pipeline.lake.table_paths import kind_path
 from qmf.pipeline.runners.runner import STORED, Rows, Runner, conformed_batches, duckdb_batches, stored_rows

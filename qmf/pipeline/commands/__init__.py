@@ -6,18 +6,7 @@ command runs.
 
 from __future__ import annotations
 
-from qmf.pipeline.commands import (
-    alerts,
-    audit,
-    check,
-    correlate,
-    maintenance,
-    record,
-    report,
-    rollup,
-    rules,
-    silences,
-)
+from qmf.pipeline.commands import alerts, audit, correlate, maintenance, record, report, rollup
 from qmf.pipeline.commands.base import Subcommand
 
 COMMANDS: tuple[Subcommand, ...] = (
@@ -26,12 +15,12 @@ COMMANDS: tuple[Subcommand, ...] = (
     maintenance.COMPACT,
     maintenance.RETAIN,
     maintenance.VACUUM,
-    check.COMMAND,
+    maintenance.CHECK,
     rollup.COMMAND,
-    correlate.COMMAND,
-    rules.COMMAND,
-    alerts.COMMAND,
-    silences.COMMAND,
+    correlate.CORRELATE,
+    correlate.RULES,
+    alerts.ALERTS,
+    alerts.SILENCES,
     audit.AUDIT,
     audit.HISTORY,
     report.COMMAND,

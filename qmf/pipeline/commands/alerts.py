@@ -1,19 +1,20 @@
-"""`qmf-pipeline alerts`."""
+"""`qmf-pipeline alerts`, and `silences`: add, list, expire."""
 
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmf.pipeline.commands.base import Subcommand, print_line
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.location import local_path
-from qmf.views.times import duration_text
+from qmf.views.times import duration_text, parse_duration
 
 if TYPE_CHECKING:
     from qmf.pipeline.notifying.matchers import Matcher
@@ -24,8 +25,8 @@ _SECOND = 10**9
 _STATES = ("firing", "pending", "silenced", "inhibited", "resolved")
 
 
-def add_state(parser: argparse.ArgumentParser) -> None:
-    """Add `--lake` and `--state`: where the state of notifications is, for `state_folder`."""
+def _add_state(parser: argparse.ArgumentParser) -> None:
+    """Add `--lake` and `--state`: where the state of notifications is, for `_state_folder`."""
     parser.add_argument("--lake", metavar="DIR", help="folder of the lake")
     parser.add_argument(
         "--state",
@@ -35,12 +36,8 @@ def add_state(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def state_folder(options: argparse.Namespace) -> Path:
-    """The folder of the state.
-
-    Raises:
-        PipelineError: neither option was given, or there is no such lake.
-    """
+def _state_folder(options: argparse.Namespace) -> Path:
+    """The folder of the state; `PipelineError` if neither option was given, or there is no such lake."""
     from qmf.pipeline.notifying.overview import NOTIFY_FOLDER
 
     if options.state:
@@ -52,17 +49,13 @@ def state_folder(options: argparse.Namespace) -> Path:
     raise PipelineError("give --lake, or --state with the folder of the notifications' state")
 
 
-def add_matchers(parser: argparse.ArgumentParser, help: str, *, needed: bool = False) -> None:
-    """Add matchers as arguments, for `read_matchers`."""
+def _add_matchers(parser: argparse.ArgumentParser, help: str, *, needed: bool = False) -> None:
+    """Add matchers as arguments, for `_read_matchers`."""
     parser.add_argument("matchers", nargs="+" if needed else "*", metavar="MATCHER", help=help)
 
 
-def read_matchers(options: argparse.Namespace) -> tuple[Matcher, ...]:
-    """The matchers of a command line.
-
-    Raises:
-        PipelineError: one is none.
-    """
+def _read_matchers(options: argparse.Namespace) -> tuple[Matcher, ...]:
+    """The matchers of a command line; `PipelineError` if one is none."""
     from qmf.pipeline.notifying.matchers import parse_query
 
     try:
@@ -72,8 +65,8 @@ def read_matchers(options: argparse.Namespace) -> tuple[Matcher, ...]:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    add_state(parser)
-    add_matchers(parser, "only alerts with these labels: NAME, severity=crit, agent=~'qmf:host:.*'")
+    _add_state(parser)
+    _add_matchers(parser, "only alerts with these labels: NAME, severity=crit, agent=~'qmf:host:.*'")
     add = parser.add_argument
     add("--only", choices=_STATES, metavar="STATE", help=f"only alerts in this state: {', '.join(_STATES)}")
     add("--receivers", action="store_true", help="show what was delivered to each receiver instead")
@@ -103,11 +96,11 @@ def _run(options: argparse.Namespace) -> None:
     if options.json:
         print_line(json.dumps([item.to_json() for item in alerts], indent=2, ensure_ascii=False))
         return
-    rows = [
-        (item.state, item.alert.name, item.alert.labels.get("severity", ""), _age(item, now), item.alert.summary)
-        for item in alerts
-    ]
-    lines = table(("STATE", "ALERT", "SEVERITY", "SINCE", "SUMMARY"), rows)
+    rows = []
+    for item in alerts:
+        age = duration_text(max(0, now - item.alert.starts_ns) // _SECOND * _SECOND)
+        rows.append((item.state, item.alert.name, item.alert.labels.get("severity", ""), age, item.alert.summary))
+    lines = _table(("STATE", "ALERT", "SEVERITY", "SINCE", "SUMMARY"), rows)
     print_line(lines[0] if alerts else "no alerts")
     for item, line in zip(alerts, lines[1:], strict=True):
         print_line(line)
@@ -121,7 +114,7 @@ def _read(options: argparse.Namespace, now: int) -> tuple[NotificationOverview, 
     from qmf.pipeline.notifying.overview import NOTIFY_FOLDER, read_overview, read_table_overview
     from qmf.pipeline.notifying.state import STATE
 
-    folder, matchers = state_folder(options), read_matchers(options)
+    folder, matchers = _state_folder(options), _read_matchers(options)
     # A folder of its own does not tell where the tables are.
     out = folder.parent if folder.name == NOTIFY_FOLDER else None
     failures = () if out is None else read_failures(out)
@@ -130,15 +123,11 @@ def _read(options: argparse.Namespace, now: int) -> tuple[NotificationOverview, 
     return read_table_overview(out, matchers), failures
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines with columns of the same width."""
     clean = [[" ".join(cell.split()) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[index]) for row in clean) for index in range(len(head) - 1)]
     return ["  ".join([*map(str.ljust, row[:-1], widths), row[-1]]).rstrip() for row in clean]
-
-
-def _age(item: ShownAlert, now: int) -> str:
-    return duration_text(max(0, now - item.alert.starts_ns) // _SECOND * _SECOND)
 
 
 def _details(item: ShownAlert, now: int) -> list[str]:
@@ -187,8 +176,133 @@ def _print_receivers(overview: NotificationOverview, *, as_json: bool) -> None:
     if not rows:
         print_line("nothing was sent yet")
         return
-    for line in table(("RECEIVER", "DELIVERED", "FAILED", "ALERTS", "LAST ATTEMPT", "ERROR"), rows):
+    for line in _table(("RECEIVER", "DELIVERED", "FAILED", "ALERTS", "LAST ATTEMPT", "ERROR"), rows):
         print_line(line)
 
 
-COMMAND = Subcommand("alerts", "Show the active alerts, and what silences or inhibits them", _options, _run, lake=False)
+ALERTS = Subcommand("alerts", "Show the active alerts, and what silences or inhibits them", _options, _run, lake=False)
+
+
+def _argument_type(parse: Callable[[str], int]) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        try:
+            return parse(text)
+        except (ValueError, OverflowError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def _time(text: str) -> int:
+    from qmf.pipeline.notifying.silences import parse_time
+
+    return parse_time(text)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    _add_state(parser)
+    _add_matchers(
+        parser, "labels of the alerts: NAME, severity=crit, agent=~'qmf:host:.*'; all must match", needed=True
+    )
+    add = parser.add_argument
+    add("-c", "--comment", required=True, metavar="TEXT", help="why")
+    add("-a", "--author", metavar="NAME", help="who; default: this user")
+    add("-d", "--duration", type=_argument_type(parse_duration), metavar="TIME", help="how long, e.g. 2h; default: 1h")
+    add(
+        "--start", type=_argument_type(_time), metavar="TIME", help="from when, e.g. 2030-01-31T12:00:00Z; default: now"
+    )
+    add("--end", type=_argument_type(_time), metavar="TIME", help="until when, instead of --duration")
+
+
+def _add(options: argparse.Namespace) -> None:
+    from qmf.pipeline.notifying.silences import SilenceFile
+
+    if options.duration is not None and options.end is not None:
+        raise PipelineError("give either --duration or --end")
+    now = time.time_ns()
+    start = now if options.start is None else options.start
+    end = options.end if options.end is not None else start + (options.duration or 3600 * _SECOND)
+    silence = SilenceFile(_state_folder(options)).add(
+        _read_matchers(options),
+        start=start,
+        end=end,
+        created_by=options.author or _user(),
+        comment=options.comment,
+        now=now,
+    )
+    print_line(silence.id)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise PipelineError("this user has no name; give --author") from error
+
+
+def _list_options(parser: argparse.ArgumentParser) -> None:
+    _add_state(parser)
+    _add_matchers(parser, "only silences with these matchers")
+    parser.add_argument("--expired", action="store_true", help="the expired ones instead of the others")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _list(options: argparse.Namespace) -> None:
+    from qmf.pipeline.notifying.silences import SilenceFile, SilenceState, format_time
+
+    now = time.time_ns()
+    wanted = set(_read_matchers(options))
+    silences = [
+        silence
+        for silence in SilenceFile(_state_folder(options)).read()
+        if (silence.state(now) is SilenceState.EXPIRED) == options.expired and wanted <= set(silence.matchers)
+    ]
+    if options.json:
+        content = [{**silence.to_json(), "status": {"state": silence.state(now).value}} for silence in silences]
+        print_line(json.dumps(content, indent=2, ensure_ascii=False))
+        return
+    if not silences:
+        print_line("no silences")
+        return
+    rows = [
+        (
+            silence.id,
+            silence.state(now).value,
+            format_time(silence.starts_ns // _SECOND * _SECOND),
+            format_time(silence.ends_ns // _SECOND * _SECOND),
+            silence.created_by,
+            ", ".join(map(str, silence.matchers)),
+            silence.comment,
+        )
+        for silence in silences
+    ]
+    for line in _table(("ID", "STATE", "FROM", "UNTIL", "AUTHOR", "MATCHERS", "COMMENT"), rows):
+        print_line(line)
+
+
+def _expire_options(parser: argparse.ArgumentParser) -> None:
+    _add_state(parser)
+    parser.add_argument("ids", nargs="+", metavar="ID", help="of the silence, or the beginning of it")
+
+
+def _expire(options: argparse.Namespace) -> None:
+    from qmf.pipeline.notifying.silences import SilenceFile
+
+    file = SilenceFile(_state_folder(options))
+    for id in options.ids:
+        silence = file.expire(id, time.time_ns())
+        lasted = duration_text(max(0, silence.ends_ns - silence.starts_ns) // _SECOND * _SECOND)
+        print_line(f"{silence.id}: ended after {lasted}")
+
+
+SILENCES = Subcommand(
+    "silences",
+    "Silence alerts for a time",
+    actions=(
+        Subcommand("add", "Add a silence, and print its id", _add_options, _add, lake=False),
+        Subcommand("list", "Show silences", _list_options, _list, lake=False),
+        Subcommand(
+            "expire", "End silences now; they stay in the list of expired ones", _expire_options, _expire, lake=False
+        ),
+    ),
+)

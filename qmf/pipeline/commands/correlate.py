@@ -1,30 +1,123 @@
-"""`qmf-pipeline correlate`."""
+"""`qmf-pipeline correlate`, and `rules check`, `rules test` and `rules try`."""
 
 from __future__ import annotations
 
 import argparse
+import platform
 import threading
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qmf.pipeline.commands.base import Subcommand, add_days, add_stream, print_line
-from qmf.pipeline.commands.notify_options import add_notify, open_notifier
-from qmf.pipeline.commands.running import job_runner, runs_on_spark
+from qmf._text_files import read_text
+from qmf.pipeline.commands.base import (
+    Subcommand,
+    add_broker,
+    add_days,
+    add_stream,
+    broker_target,
+    check_lake,
+    duration,
+    print_line,
+    print_or_stop,
+)
+from qmf.pipeline.commands.running import job_runner, runs_on_spark, stop_on_signals
 from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import local_path
 from qmf.pipeline.lake.table_paths import CHECKPOINT
-from qmf.pipeline.shutdown import stop_on_signals
 from qmf.views.times import parse_duration
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.alerts import AlertRow
     from qmf.pipeline.correlate.batch_input import CorrelateOptions
     from qmf.pipeline.correlate.evaluation import EvaluationCounts
+    from qmf.pipeline.correlate.reporter import CorrelationReporter
     from qmf.pipeline.correlate.rule_file import RuleWatch
     from qmf.pipeline.correlate.rule_stream import RuleStream
     from qmf.pipeline.lake.lake_versions import LakeVersions
     from qmf.pipeline.notifying.job import JobNotifier
     from qmf.pipeline.runners.runner import Runner
+
+
+def _add_notify(parser: argparse.ArgumentParser) -> None:
+    """Add the options about notifications."""
+    add = parser.add_argument
+    add(
+        "--notify",
+        type=Path,
+        metavar="FILE",
+        help="routes and receivers of notifications, in TOML; default: those in the file of the rules",
+    )
+    add("--state", metavar="DIR", help="folder of the notifications' state; default: OUT/_notify")
+    add("--raise", dest="publish", action="store_true", help="publish every alert on the bus, as an agent")
+    add_broker(parser, "for --raise, and receivers that are the bus: ")
+    add("--instance", metavar="NAME", help="last part of the agent's name; default: the machine's name")
+    add(
+        "--max-age",
+        type=duration,
+        default="1 hour",
+        metavar="TIME",
+        help="nobody is notified of alerts that ended longer ago than this",
+    )
+
+
+def _open_notifier(
+    stack: ExitStack, options: argparse.Namespace, correlate_options: CorrelateOptions, stop: threading.Event
+) -> JobNotifier | None:
+    """The notifier of a job, closed with the stack; None where nobody is to be notified.
+
+    Raises:
+        QmfError: the configuration is wrong; no connection; the file system failed.
+    """
+    from qmf.pipeline.notifying.config import bus_config
+    from qmf.pipeline.notifying.config_file import ConfigSource
+    from qmf.pipeline.notifying.job import JobNotifier
+    from qmf.pipeline.notifying.overview import NOTIFY_FOLDER
+
+    source = ConfigSource(notify=options.notify, rules=Path(options.rules), publish=options.publish)
+    config = source.read()
+    if config is None:
+        return None
+    folder = Path(options.state) if options.state else local_path(correlate_options.out) / NOTIFY_FOLDER
+    bus = _bus(stack, options, correlate_options, stop) if config.uses_bus else None
+    notifier = JobNotifier(
+        folder,
+        source,
+        config,
+        correlate_options.rules,
+        print_or_stop(stop.set),  # its threads must outlive a failure to print
+        bus=bus,
+        max_age=parse_duration(options.max_age),
+    )
+    stack.callback(notifier.close)
+    stack.callback(stop.set)  # what waits for the broker then ends
+    if config != bus_config():  # which has a line of its own
+        print_line(f"Notifying {', '.join(sorted(config.integrations)) or 'nobody'}")
+    return notifier
+
+
+def _bus(
+    stack: ExitStack, options: argparse.Namespace, correlate_options: CorrelateOptions, stop: threading.Event
+) -> CorrelationReporter:
+    from qmf.pipeline.correlate.reporter import CorrelationReporter
+
+    target = broker_target(options)
+    reporter = CorrelationReporter(
+        target.make_bus(),
+        correlate_options.rules,
+        correlate_options.out,
+        stop,
+        lake=options.lake,
+        late=correlate_options.late,
+        domain=target.domain,
+        instance=options.instance or platform.node() or "localhost",
+    )
+    stack.callback(reporter.close)
+    print_line(f"Raising alerts at {target} as {reporter.name}")
+    return reporter
+
 
 #: Seconds between looks for new rows: a look costs a few milliseconds, and alerts wait for it.
 _POLL_INTERVAL = 0.05
@@ -38,18 +131,16 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", required=True, metavar="FILE", help="rules, in TOML; see qmf-pipeline rules")
     parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/correlate")
     add_days(parser)
-    add_stream(parser)
-    parser.set_defaults(late="0 seconds", every="1 seconds")
-    add_notify(parser)
+    add_stream(parser, every="1 seconds", late="0 seconds")
+    _add_notify(parser)
 
 
-def _run(options: argparse.Namespace) -> None:
+def _job_options(options: argparse.Namespace, rules_file: str, out: str) -> CorrelateOptions:
     from qmf.pipeline.correlate.batch_input import CorrelateOptions
     from qmf.pipeline.correlate.rule_file import load_valid_rules
 
-    rules, wrong = load_valid_rules(options.rules)
-    out = options.out or f"{options.lake.rstrip('/')}/_tables/correlate"
-    correlate_options = CorrelateOptions(
+    rules, wrong = load_valid_rules(rules_file)
+    return CorrelateOptions(
         lake=options.lake,
         out=out,
         rules=rules,
@@ -59,14 +150,19 @@ def _run(options: argparse.Namespace) -> None:
         storage=dict(options.storage),
         wrong=wrong,
     )
+
+
+def _run(options: argparse.Namespace) -> None:
+    out = options.out or f"{options.lake.rstrip('/')}/_tables/correlate"
+    correlate_options = _job_options(options, options.rules, out)
     with ExitStack() as stack:
         runner = stack.enter_context(job_runner(options))
         stop = stack.enter_context(stop_on_signals())
-        notifier = open_notifier(stack, options, correlate_options, stop)
+        notifier = _open_notifier(stack, options, correlate_options, stop)
         if options.stream:
             stream = _open_stream(stack, runner if runs_on_spark(options) else None, correlate_options)
             follower = _Follower(stream, notifier, _watch(stack, options), stop)
-            print_line(f"Following {options.lake} with {len(rules)} rules")
+            print_line(f"Following {options.lake} with {len(correlate_options.rules)} rules")
             follower.follow(runner, parse_duration(options.every) / 10**9, once=options.once)
         else:
             _batch(runner, correlate_options, notifier, stop)
@@ -76,7 +172,7 @@ def _batch(runner: Runner, options: CorrelateOptions, notifier: JobNotifier | No
     from qmf.pipeline.correlate.batch import correlate_batch
 
     result = correlate_batch(runner, options, print_line)
-    print_alerts(result.table.in_order())
+    _print_alerts(result.table.in_order())
     print_line(f"Wrote {result.rows} rows to {options.out}/batch; {result.counts}")
     if notifier is not None:
         notifier.report_batch(list(result.table.in_order()))
@@ -85,6 +181,7 @@ def _batch(runner: Runner, options: CorrelateOptions, notifier: JobNotifier | No
 
 
 def _check_failures(failures: Sequence[str]) -> None:
+    """Raise the failures of rules, if there are any."""
     if failures:
         raise PipelineError("\n".join(["rules failed; the others were evaluated", *failures]))
 
@@ -111,11 +208,7 @@ class _Follower:
     """Makes the steps of a stream, prints and reports what they find."""
 
     def __init__(
-        self,
-        stream: RuleStream,
-        notifier: JobNotifier | None,
-        watch: RuleWatch,
-        stop: threading.Event,
+        self, stream: RuleStream, notifier: JobNotifier | None, watch: RuleWatch, stop: threading.Event
     ) -> None:
         self._stream, self._notifier, self._watch, self._stop = stream, notifier, watch, stop
         self._totals: EvaluationCounts | None = None
@@ -143,7 +236,7 @@ class _Follower:
             if self._notifier is not None:
                 self._notifier.report_present()
             return False
-        print_alerts(step.alerts)
+        _print_alerts(step.alerts)
         self._steps, self._alerts = self._steps + 1, self._alerts + len(step.alerts)
         self._seconds += step.seconds
         self._totals = step.counts if self._totals is None else self._totals + step.counts
@@ -168,7 +261,7 @@ def _reload(stream: RuleStream, notifier: JobNotifier | None, watch: RuleWatch) 
         notifier.replace_rules(rules)
 
 
-def print_alerts(alerts: Iterable[AlertRow]) -> None:
+def _print_alerts(alerts: Iterable[AlertRow]) -> None:
     """Print a line for each change of an alert."""
     from qmf.pipeline.correlate.message_templates import iso
 
@@ -177,4 +270,96 @@ def print_alerts(alerts: Iterable[AlertRow]) -> None:
         print_line(f"{iso(alert.at_ns)} {alert.change:<7} {alert.rule}: {text} ({alert.subject})")
 
 
-COMMAND = Subcommand("correlate", "Evaluate rules, and raise alerts", _options, _run, spark=True)
+CORRELATE = Subcommand("correlate", "Evaluate rules, and raise alerts", _options, _run, spark=True)
+
+
+def _check_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="rules, in TOML")
+    parser.add_argument("--lake", metavar="DIR", help="a lake whose classes the rules must fit")
+    parser.add_argument(
+        "--schema",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="a schema in XML, whose classes count as well; may be repeated",
+    )
+
+
+def _test_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="tests, in TOML")
+
+
+def _try_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="rules, in TOML")
+    add_days(parser)
+    parser.add_argument(
+        "--late", type=duration, default="0 seconds", metavar="TIME", help="how long rows may be late, as of correlate"
+    )
+
+
+def _check(options: argparse.Namespace) -> None:
+    from qmf.pipeline.correlate.rule_checks import check_rules
+    from qmf.pipeline.correlate.rule_table import RuleError
+    from qmf.pipeline.notifying.config_file import config_errors
+
+    errors: list[str] = []
+    lake = None
+    if options.lake is not None:
+        check_lake(options.lake)
+        lake = DeltaLake(options.lake)
+    for file in options.files:
+        try:
+            others = [
+                error.at(file) for error in config_errors(read_text(file, PipelineError), folder=Path(file).parent)
+            ]
+            rules, missing = check_rules(file, lake, options.schema, others)
+        except RuleError as error:
+            errors += str(error).splitlines()
+            continue
+        for text in missing:
+            print_line(f"{file}: {text}")
+        print_line(f"{file}: {len(rules)} rules, no error")
+    if errors:
+        raise PipelineError("\n".join([f"{len(errors)} error{'s' if len(errors) > 1 else ''}", *errors]))
+
+
+def _test(options: argparse.Namespace) -> None:
+    from qmf.pipeline.correlate.rule_tests import load_rule_tests, run_rule_tests
+
+    failed = total = 0
+    for file in options.files:
+        for test, wrong in run_rule_tests(load_rule_tests(file)):
+            total += 1
+            failed += bool(wrong)
+            print_line(f"{'FAILED' if wrong else 'ok'}  {test.name}")
+            for text in wrong:
+                print_line(f"  {text}")
+    if failed:
+        raise PipelineError(f"{failed} of {total} tests failed")
+
+
+def _try(options: argparse.Namespace) -> None:
+    from qmf.pipeline.correlate.batch import evaluate_lake
+    from qmf.pipeline.runners.process import ProcessRunner
+
+    check_lake(options.lake)
+    result = evaluate_lake(ProcessRunner(), _job_options(options, options.file, ""), print_line)
+    _print_alerts(result.alerts)
+    raised = sum(alert.raised for alert in result.alerts)
+    open_ = raised - sum(alert.cleared for alert in result.alerts)
+    print_line(f"{raised} alerts, {open_} of them open at the end; {result.counts}")
+    _check_failures(result.failures)
+
+
+RULES = Subcommand(
+    "rules",
+    "Check, test and try rules",
+    actions=(
+        Subcommand("check", "Find all errors in files of rules", _check_options, _check, lake=False),
+        Subcommand(
+            "test", "Run tests of rules: given rows, and the alerts at some times", _test_options, _test, lake=False
+        ),
+        Subcommand("try", "Show what rules would have raised over a lake", _try_options, _try),
+    ),
+)

@@ -8,24 +8,12 @@ from pathlib import Path
 from qmf._event_loop import on_end_signals, run
 from qmf._option_values import count, number, seconds
 from qmf.console.aio import Client
-from qmf.pipeline.commands.base import (
-    Subcommand,
-    add_broker,
-    broker_target,
-    open_lake,
-    print_line,
-    print_or_stop,
-)
+from qmf.pipeline.commands.base import Subcommand, add_broker, broker_target, open_lake, print_line, print_or_stop
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.record.lake_recorder import (
-    DEFAULT_CELLS,
-    DEFAULT_INTERVAL,
-    LakeRecorder,
-    RecorderCounts,
-)
+from qmf.pipeline.lake.waiting import Share
+from qmf.pipeline.record.lake_recorder import DEFAULT_CELLS, DEFAULT_INTERVAL, LakeRecorder, RecorderCounts
 from qmf.pipeline.record.properties import REFRESH
 from qmf.pipeline.record.quiet_tables import QUIET_INTERVAL, QuietTables
-from qmf.pipeline.record.shares import Share
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

@@ -88,7 +88,7 @@ def _report(runner: Runner, options: argparse.Namespace) -> None:
         storage=storage_of(options),
     )
     to_output = str(options.output) == "-"
-    text = html(collect(runner, report_options, time_range, _nothing if to_output else print_line))
+    text = html(collect(runner, report_options, time_range, (lambda _line: None) if to_output else print_line))
     if to_output:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -98,10 +98,6 @@ def _report(runner: Runner, options: argparse.Namespace) -> None:
     except OSError as error:
         raise PipelineError(f"{options.output}: {error.strerror or error}") from error
     print_line(f"Wrote {options.output}, {len(text.encode()):,} bytes")
-
-
-def _nothing(_line: str) -> None:
-    pass
 
 
 COMMAND = Subcommand("report", "Make a page about a time range", _options, _run, spark=True)

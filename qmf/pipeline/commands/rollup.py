@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 
 from qmf.pipeline.commands.base import (
     Subcommand,
@@ -13,13 +14,12 @@ from qmf.pipeline.commands.base import (
     print_line,
     storage_of,
 )
-from qmf.pipeline.commands.running import job_runner, runs_on_spark
+from qmf.pipeline.commands.running import follow, job_runner, runs_on_spark
+from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.rollup.job import roll_up_lake
-from qmf.pipeline.rollup.stream import RollupStream
-from qmf.pipeline.rollup.stream_job import follow_lake
+from qmf.pipeline.rollup.stream import RollupStream, TaskRollupStream
 from qmf.pipeline.rollup.tables import RollupOptions
-from qmf.pipeline.rollup.task_stream import TaskRollupStream
-from qmf.views.times import parse_duration
+from qmf.pipeline.runners.runner import Runner
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -29,10 +29,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "--size", dest="sizes", type=comma_separated, default=("1m",), metavar="SIZES", help="windows, e.g. 1m,15m,1h"
     )
     parser.add_argument(
-        "--timezone",
-        default="UTC",
-        metavar="ZONE",
-        help="windows by local days, e.g. of Europe/Berlin; default: UTC",
+        "--timezone", default="UTC", metavar="ZONE", help="windows by local days, e.g. of Europe/Berlin; default: UTC"
     )
     parser.add_argument("--continued", action="store_true", help="counters outlive restarts of their agents")
     add_classes(parser)
@@ -55,20 +52,34 @@ def _run(options: argparse.Namespace) -> None:
     )
     rollup_options.check()  # before Java is started
     with job_runner(options) as runner:
-        if not options.stream:
-            _print_rows(roll_up_lake(runner, rollup_options, print_line), rollup_options)
-            return
-
-        def make(chosen: RollupOptions) -> RollupStream:
-            return TaskRollupStream(runner, chosen) if runs_on_spark(options) else RollupStream(chosen)
-
-        every = parse_duration(options.every) / 10**9
-        rows = follow_lake(runner, rollup_options, print_line, every=every, once=options.once, make=make)
-        _print_rows(rows, rollup_options)
+        if options.stream:
+            on_spark = runs_on_spark(options)
+            stream = TaskRollupStream(runner, rollup_options) if on_spark else RollupStream(rollup_options)
+            with closing(stream):
+                rows = _follow(runner, options, stream)
+        else:
+            rows = roll_up_lake(runner, rollup_options, print_line)
+    print_line(f"Wrote {rows} rows to {rollup_options.out}")
 
 
-def _print_rows(rows: int, options: RollupOptions) -> None:
-    print_line(f"Wrote {rows} rows to {options.out}")
+def _follow(runner: Runner, options: argparse.Namespace, stream: RollupStream) -> int:
+    """Follow the lake until a signal, or until all is read that is there now; returns rows written.
+
+    Then the last windows are written although later samples may belong to them, and a later stream replaces them.
+    """
+    print_line(f"Following {options.lake}")
+
+    def step(until: LakeVersions | None) -> bool:
+        rows = stream.step(until, last=options.once)
+        if rows:
+            print_line(f"Wrote {rows} rows")
+        return False
+
+    try:
+        follow(runner, options, stream.lake, stream.table, step)
+    finally:
+        print_line(f"rollup by {','.join(options.sizes)}: {stream.counts}")
+    return stream.counts.rows
 
 
 COMMAND = Subcommand("rollup", "Roll samples up by windows of time", _options, _run, spark=True)

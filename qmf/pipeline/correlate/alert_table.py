@@ -19,7 +19,7 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.lake.table_files import WrittenFile
-from qmf.pipeline.lake.table_settings import exact_statistics
+from qmf.pipeline.lake.table_log import exact_statistics
 from qmf.pipeline.runners.runner import Rows
 
 #: The columns of an `AlertRow`; the tables have `began` and `at` as well, timestamps made from `began_ns` and `at_ns`.

@@ -11,10 +11,9 @@ from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChan
 from qmf.pipeline.correlate.signals import event_time_sql
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.counted_rows import CountedRows
+from qmf.pipeline.lake.columns import CLASS_KINDS
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.row_columns import CLASS_KINDS
-from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
+from qmf.pipeline.lake.runs import CountedRows, LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.lake.table_paths import kind_path
 

@@ -12,9 +12,8 @@ from qmf.pipeline.correlate.rule_table import RuleError
 from qmf.pipeline.correlate.rules import RateRule, RatioRule, Rule, RuleSelector, SelectedTable, ValueRule
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.classes import versions_of
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn
-from qmf.pipeline.lake.delta_lake import RecordedClass
+from qmf.pipeline.lake.delta_lake import RecordedClass, versions_of
 from qmf.pipeline.lake.table_paths import kind_path
 from qmf.schema import Style
 

@@ -20,9 +20,8 @@ from qmf.pipeline.correlate.signals import expressions_of
 from qmf.pipeline.duckdb_queries import connect, import_duckdb
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
-from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.columns import CLASS_KINDS, DATE, HASH, ClassVersion, ColumnType
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, place
-from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE, HASH
 from qmf.pipeline.lake.table_paths import class_path, kind_path
 from qmf.schema import read_schema
 

@@ -14,7 +14,7 @@ from qmf.pipeline.correlate.lake_rows import Arrivals, LakeRows, Position
 from qmf.pipeline.correlate.rules import SECOND
 from qmf.pipeline.correlate.signal_reader import SignalRow
 from qmf.pipeline.correlate.stream_state import StreamProgress
-from qmf.pipeline.lake.recorders import is_recording
+from qmf.pipeline.lake.lake_versions import is_recording
 from qmf.pipeline.lake.waiting import ReaderNote
 
 #: Rows that enter the lake with a time that was evaluated already count as of now, if they are not older than this.

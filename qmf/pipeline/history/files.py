@@ -1,14 +1,18 @@
-"""The rows of a lake, for readers: those of a kind, of a class version and of some days.
+"""The rows of a lake, for readers: those of a kind, of a class version and of some days, and queries on them by DuckDB.
 
-The only module of this package that knows how a lake keeps its rows.
+The only module of this package that knows how a lake keeps its rows. DuckDB is imported when the first query runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import attrs
 
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
@@ -19,18 +23,19 @@ from qmf.pipeline.lake.runs import LeftOut, RecordedRuns, counted_condition
 from qmf.pipeline.lake.table_files import TableFile, TableSnapshot
 from qmf.pipeline.lake.table_paths import kind_path
 
+Row = tuple[Any, ...]
+
 _NO_FILES = TableSnapshot(-1, ())
+
+#: Rows that are fetched at once where a result is read step by step.
+_STEP = 2000
 
 
 class LakeFiles:
-    """The committed rows of a lake, as of the last `refresh`."""
+    """The committed rows of a lake, as of the last `refresh`. Queries may run in any thread."""
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
-        """Open a lake.
-
-        Args:
-            url: a folder, or a URL.
-            options: of the object store; what is not given comes from the environment.
+        """Open a lake by its path or URL; what is not among the options of its object store is from the environment.
 
         Raises:
             LakeError: there is no lake.
@@ -38,25 +43,24 @@ class LakeFiles:
         self.lake = DeltaLake(url, options)
         if not self.lake.exists():
             raise LakeError(f"{self.lake.url}: not a lake: it has no table schemas")
-        self._snapshots: dict[str, TableSnapshot] = {}
-        self._classes: tuple[RecordedClass, ...] = ()
-        self._runs = RecordedRuns(self.lake)
-
-    @property
-    def url(self) -> str:
-        """Where the lake is."""
-        return self.lake.url
-
-    @property
-    def classes(self) -> tuple[RecordedClass, ...]:
+        self.classes: tuple[RecordedClass, ...] = ()
         """The class versions."""
-        return self._classes
+        self._snapshots: dict[str, TableSnapshot] = {}
+        self._runs = RecordedRuns(self.lake)
+        self._lock = threading.Lock()
+        self._connection: Any = None
+
+    def close(self) -> None:
+        """Free what DuckDB holds. A second call does nothing."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def refresh(self) -> bool:
         """See what was committed since; True if there is anything."""
         classes = self.lake.classes()
-        changed = classes != self._classes
-        self._classes = classes
+        changed = classes != self.classes
+        self.classes = classes
         for path, known in list(self._snapshots.items()):
             if self.lake.table(path).version() != (None if known is _NO_FILES else known.version):
                 del self._snapshots[path]
@@ -95,18 +99,49 @@ class LakeFiles:
         source = RowSource.of_versions(table, files, columns, [version])
         return attrs.evolve(source, condition=counted_condition(self._left_out_rows(source.files)))
 
+    def days(self, kind: RowKind) -> list[str]:
+        """The days of which there are rows of a kind without classes, in order."""
+        return sorted({file.date for file in self._snapshot(kind_path(kind)).files if file.date is not None})
+
+    def query(self, sql: str, source: RowSource, parameters: Sequence[object] = ()) -> list[Row]:
+        """All rows of a query, where ``{files}`` stands for the rows of a source; none without files.
+
+        Raises:
+            LakeError: a file cannot be read.
+            KeyboardInterrupt: Ctrl-C while it ran.
+        """
+        if not source:
+            return []
+        with self._running_query(sql, source, parameters) as cursor:
+            found: list[Row] = cursor.fetchall()
+        return found
+
+    def each(self, sql: str, source: RowSource, parameters: Sequence[object] = ()) -> Iterator[Row]:
+        """The rows of a query one by one, few in memory at a time; arguments and errors are those of `query`."""
+        if source:
+            with self._running_query(sql, source, parameters) as cursor:
+                while rows := cursor.fetchmany(_STEP):
+                    yield from rows
+
+    @contextmanager
+    def _running_query(self, sql: str, source: RowSource, parameters: Sequence[object]) -> Iterator[Any]:
+        """The result of a query, on a connection of its own, so that threads don't disturb each other."""
+        with self._lock:
+            if self._connection is None:
+                # A lake that is not optimised has thousands of files: each is opened once for its description.
+                self._connection = connect(parquet_metadata_cache="true")
+            cursor = self._connection.cursor()
+        try:
+            with duckdb_errors(self.lake.url):
+                yield cursor.execute(sql.replace("{files}", source.sql(cursor)), list(parameters))
+        finally:
+            cursor.close()
+
     def _left_out_rows(self, files: Sequence[TableFile]) -> list[LeftOut]:
         """The rows of files that don't count, since another recorder has them too."""
         first = min((file.first_ns or 0 for file in files), default=0)
         last = max((file.last_ns or 0 for file in files), default=0)
         return [row for row in self._runs.left_out_rows() if row.first_ns <= last and row.end_ns > first]
-
-    def days(self, kind: RowKind) -> list[str]:
-        """The days of which there are rows of a kind without classes, in order."""
-        return sorted({file.date for file in self._files(kind) if file.date is not None})
-
-    def _files(self, kind: RowKind) -> tuple[TableFile, ...]:
-        return self._snapshot(kind_path(kind)).files
 
     def _snapshot(self, path: str) -> TableSnapshot:
         found = self._snapshots.get(path)
@@ -116,4 +151,4 @@ class LakeFiles:
         return found
 
     def _table_of(self, version: ClassVersion) -> str:
-        return next(item.table for item in self._classes if item.version == version)
+        return next(item.table for item in self.classes if item.version == version)

@@ -66,11 +66,9 @@ class Presence:
 
 @attrs.frozen
 class Presences:
-    """What was present at a time.
+    """What was present at a time: agents by name.
 
     Attributes:
-        agents: by name.
-        recorded: time of the last heartbeat before; 0 if there is none nearby.
         gap: why values may be older than the time, or empty.
         gap_since: since when.
     """

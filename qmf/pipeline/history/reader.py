@@ -13,15 +13,12 @@ from qmf._closable import Closable
 from qmf.console.aio.agents import Agent, info_from_name
 from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.errors import NotFoundError
-from qmf.pipeline.history.database import Database
+from qmf.pipeline.history.classes import AnySchema, CellReader, any_values, key_of, schema_of
 from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.history.presence import AGAIN, NEARBY, Presences, RecordedAgentChange, presences
-from qmf.pipeline.history.records import RecordedSeries, RecordedState
 from qmf.pipeline.history.replay_rows import ReplayRow, replay_rows
-from qmf.pipeline.history.rows import CellReader, any_values
-from qmf.pipeline.history.schemas import AnySchema, key_of, schema_of
-from qmf.pipeline.history.series import SeriesReader
-from qmf.pipeline.history.states import ObjectName, StateQuery, StateReader
+from qmf.pipeline.history.series import RecordedSeries, SeriesQuery
+from qmf.pipeline.history.states import ObjectName, RecordedState, StateQuery
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.days import day
@@ -39,16 +36,8 @@ class LakeReader(Closable):
     """
 
     def __init__(self, lake: str | Path) -> None:
-        """Open a lake; nothing is read yet.
-
-        Args:
-            lake: a folder, or a URL.
-
-        Raises:
-            LakeError: there is no lake.
-        """
+        """Open a lake by its path or URL; nothing is read yet. `LakeError` if there is none."""
         self._files = LakeFiles(str(lake))
-        self._database = Database(self._files)
         self._versions: dict[ClassKey, tuple[ClassVersion, str]] = {}
         self._schemas: dict[ClassKey, AnySchema] = {}
         #: What commands ask for several times, until something is committed.
@@ -58,11 +47,11 @@ class LakeReader(Closable):
     @property
     def url(self) -> str:
         """Where the lake is."""
-        return self._files.url
+        return self._files.lake.url
 
     def close(self) -> None:
         """Free what it holds. A second call does nothing."""
-        self._database.close()
+        self._files.close()
 
     def refresh(self) -> None:
         """See what was committed since."""
@@ -79,11 +68,7 @@ class LakeReader(Closable):
         return sorted(self._versions)
 
     def schema(self, key: ClassKey) -> AnySchema:
-        """A class.
-
-        Raises:
-            NotFoundError: the lake does not have it.
-        """
+        """A class; `NotFoundError` if the lake does not have it."""
         found = self._schemas.get(key)
         if found is None:
             version, xml = self._version(key)
@@ -100,23 +85,23 @@ class LakeReader(Closable):
 
     def end(self) -> int:
         """Time of the last row about an agent or a heartbeat; 0 for a lake without any."""
-        return self._edge("max", last=True)
+        return self._edge("max")
 
     def begin(self) -> int:
         """Time of the first row about an agent or a heartbeat; 0 for a lake without any."""
-        return self._edge("min", last=False)
+        return self._edge("min")
 
-    def _edge(self, which: str, *, last: bool) -> int:
+    def _edge(self, which: str) -> int:
         if which in self._edges:
             return self._edges[which]
         found: list[int] = []
         for kind in (RowKind.AGENTS, RowKind.HEARTBEATS):
             days = self._files.days(kind)
             if days:
-                edge = days[-1 if last else 0]
+                edge = max(days) if which == "max" else min(days)
                 sql = f"select {which}(_received_ns) from {{files}}"
-                found += [row[0] for row in self._database.query(sql, self._files.select(kind, first=edge, last=edge))]
-        edge_ns = self._edges[which] = (max if last else min)(found, default=0)
+                found += [row[0] for row in self._files.query(sql, self._files.select(kind, first=edge, last=edge))]
+        edge_ns = self._edges[which] = (max if which == "max" else min)(found, default=0)
         return edge_ns
 
     def presences(self, at: int) -> Presences:
@@ -135,11 +120,11 @@ class LakeReader(Closable):
             "select _run, _seq, _received_ns, _agent, _epoch, change, reason, interval from {files} "
             "where _received_ns <= ?"
         )
-        rows: list[tuple[Any, ...]] = self._database.query(sql, self._files.select(RowKind.AGENTS, last=last), [at])
+        rows: list[tuple[Any, ...]] = self._files.query(sql, self._files.select(RowKind.AGENTS, last=last), [at])
         again = (
             "select _run, _seq, _received_ns, '', 0, reason, '', 0 from {files} where reason = ? and _received_ns <= ?"
         )
-        rows += self._database.query(again, self._files.select(RowKind.GAPS, last=last), [AGAIN, at])
+        rows += self._files.query(again, self._files.select(RowKind.GAPS, last=last), [AGAIN, at])
         changes = [
             RecordedAgentChange(run, seq, time, agent or "", epoch or 0, change, reason, interval or 0.0)
             for run, seq, time, agent, epoch, change, reason, interval in sorted(rows, key=lambda row: row[:2])
@@ -151,7 +136,7 @@ class LakeReader(Closable):
         source = self._files.select(RowKind.HEARTBEATS, first=day(at - NEARBY), last=day(at + NEARBY))
         beats = {
             run: (first, before or first, after)
-            for run, first, before, after in self._database.query(sql, source, (at, at - NEARBY, at + NEARBY))
+            for run, first, before, after in self._files.query(sql, source, (at, at - NEARBY, at + NEARBY))
         }
         return presences(at, changes, beats, 0 if beats else self._last_beat(at))
 
@@ -160,9 +145,7 @@ class LakeReader(Closable):
         last = day(at)
         for date in reversed([date for date in self._files.days(RowKind.HEARTBEATS) if date <= last]):
             sql = "select max(_received_ns) from {files} where _received_ns <= ?"
-            for (found,) in self._database.query(
-                sql, self._files.select(RowKind.HEARTBEATS, first=date, last=date), [at]
-            ):
+            for (found,) in self._files.query(sql, self._files.select(RowKind.HEARTBEATS, first=date, last=date), [at]):
                 if found is not None:
                     return int(found)
         return 0
@@ -174,7 +157,7 @@ class LakeReader(Closable):
         ends = "(select _run as run, max(_received_ns) as until_ns from heard group by all)"
         sql = f"with heard as materialized {rows} {last_heard('(' + latest_rows('heard') + ')', ends)}"
         source = self._files.select(RowKind.HEARTBEATS, first=day(since), last=day(at))
-        seen: dict[str, int] = dict(self._database.query(sql, source, (since, at)))
+        seen: dict[str, int] = dict(self._files.query(sql, source, (since, at)))
         found = self.presences(at).agents
         return [
             Agent(
@@ -206,7 +189,7 @@ class LakeReader(Closable):
         agents = (present or self.presences(at)).agents
         schema = self.schema(key)
         assert isinstance(schema, ClassSchema)
-        return StateReader(self._files, self._database, version, schema).read(StateQuery(at, agents, only))
+        return StateQuery(files=self._files, version=version, schema=schema, at=at, agents=agents, only=only).read()
 
     # -- values and events over time
 
@@ -222,7 +205,7 @@ class LakeReader(Closable):
             first, last: times, both included.
         """
         versions = [self._version(key)[0] for key in keys]
-        return SeriesReader(self._files, self._database).read(versions, *object, members, first, last)
+        return SeriesQuery(self._files, *object, first, last).read(versions, members)
 
     def events(self, first: int, last: int, keys: Sequence[ClassKey] | None = None) -> Iterator[RemoteEvent]:
         """Events in order of time.
@@ -247,7 +230,7 @@ class LakeReader(Closable):
             f"select _ts_ns, _severity, _agent{rows.sql} from {{files}} where _ts_ns between ? and ? "
             "order by _ts_ns, _run, _seq"
         )
-        for time, severity, agent, *cells in self._database.each(sql, source, (first, last)):
+        for time, severity, agent, *cells in self._files.each(sql, source, (first, last)):
             yield _event(agent, key, schema, time, severity, rows.values(cells, agent or ""))
 
     def _untyped_events(self, first: int, last: int) -> Iterator[RemoteEvent]:
@@ -256,7 +239,7 @@ class LakeReader(Closable):
             'select _ts_ns, severity, _agent, package, class, "values" from {files} '
             "where event and _ts_ns between ? and ? order by _ts_ns, _run, _seq"
         )
-        for time, severity, agent, package, name, values in self._database.each(sql, source, (first, last)):
+        for time, severity, agent, package, name, values in self._files.each(sql, source, (first, last)):
             key = ClassKey(package or "", name, Kind.EVENT) if name else None
             yield _event(agent, key, None, time, 7 if severity is None else severity, any_values(values))
 
@@ -269,7 +252,7 @@ class LakeReader(Closable):
         versions = [version for _, (version, _) in sorted(self._versions.items())]
         for begin in range(first, last, _REPLAY_STEP):
             end = min(last, begin + _REPLAY_STEP)
-            yield from replay_rows(self._files, self._database, versions, begin, end)
+            yield from replay_rows(self._files, versions, begin, end)
 
 
 def _event(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from qmf.pipeline.history.database import Database, Row
-from qmf.pipeline.history.files import LakeFiles
+import attrs
+
+from qmf.pipeline.history.classes import CellReader
+from qmf.pipeline.history.files import LakeFiles, Row
 from qmf.pipeline.history.presence import AGAIN, start_of_run
-from qmf.pipeline.history.records import Incident, RecordedSeries, Sample
-from qmf.pipeline.history.rows import CellReader
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, MemberKind
 from qmf.pipeline.lake.days import day
@@ -16,90 +16,114 @@ from qmf.pipeline.lake.days import day
 DELETED = "deleted"
 
 #: What a removal of an agent is called.
-_REMOVED = {
-    "goodbye": "agent ended",
-    "silent": "agent lost",
-    "disconnected": "recorder lost its connection",
-}
+_REMOVED = {"goodbye": "agent ended", "silent": "agent lost", "disconnected": "recorder lost its connection"}
 
 
-class SeriesReader:
-    """Reads the values of one object."""
+@attrs.frozen
+class Sample:
+    """Values of an object at one time.
 
-    def __init__(self, files: LakeFiles, database: Database) -> None:
-        self._files = files
-        self._database = database
+    Attributes:
+        time: by the agent's clock, in nanoseconds since 1970.
+        epoch: of the agent's start; 0 where it is not known.
+        values: by wire name; those that were not sent are missing.
+        begins: True where nothing is known of the time just before: growth must not be computed across it.
+    """
 
-    def read(
-        self,
-        versions: Sequence[ClassVersion],
-        agent: str,
-        name: str,
-        members: Sequence[str],
-        first: int,
-        last: int,
-    ) -> RecordedSeries:
-        """The values of an object.
+    time: int
+    epoch: int
+    values: Mapping[str, object]
+    begins: bool = False
 
-        Args:
-            versions: of its class.
-            agent, name: of the object.
-            members: properties and statistics.
-            first, last: times, both included.
-        """
+
+@attrs.frozen
+class Incident:
+    """Something that happened to an object, to its agent, or to the recording.
+
+    Attributes:
+        time: when.
+        what: in a few words, e.g. ``agent restarted``.
+        ends: the object no longer existed, or was no longer recorded.
+    """
+
+    time: int
+    what: str
+    ends: bool = False
+
+
+@attrs.frozen
+class RecordedSeries:
+    """The values of one object over time, and what happened; both in order of time."""
+
+    samples: tuple[Sample, ...]
+    incidents: tuple[Incident, ...]
+
+
+@attrs.frozen
+class SeriesQuery:
+    """What is read: the values of an object of some agent between two times, both included."""
+
+    files: LakeFiles
+    agent: str
+    name: str
+    first: int
+    last: int
+
+    def read(self, versions: Sequence[ClassVersion], members: Sequence[str]) -> RecordedSeries:
+        """The values of some properties and statistics, of the versions of the object's class."""
+        first, last = self.first, self.last
         rows: list[tuple[Row, dict[str, object]]] = []
         for version in versions:
             columns = [item for item in version.columns if item.member in members]
             if columns:
-                rows += self._rows(version, columns, agent, name, first, last)
+                rows += self._rows(version, columns)
         # Rows of the same time stay in the order in which they were recorded.
         rows.sort(key=lambda item: item[0][0])
-        samples, incidents = _samples(rows, self._incidents(agent, first, last), first, last)
+        samples, incidents = _samples(rows, self._incidents(), first, last)
         # What happens to the agent after the end of the object is not about the object.
         gone = max((item.time for item in incidents if item.what == DELETED), default=last)
         known = max(gone, samples[-1].time) if samples else last
         shown = [item for item in incidents if item.time <= known or gone == last]
         return RecordedSeries(tuple(samples), tuple(sorted(shown, key=lambda item: item.time)))
 
-    def _rows(
-        self, version: ClassVersion, columns: Sequence[LakeColumn], agent: str, name: str, first: int, last: int
-    ) -> list[tuple[Row, dict[str, object]]]:
+    def _rows(self, version: ClassVersion, columns: Sequence[LakeColumn]) -> list[tuple[Row, dict[str, object]]]:
         reading = CellReader(columns)
         repeated = {item.wire for item in columns if item.kind is not MemberKind.STATISTIC}
         # Every column is read of every row nearby, so only what is needed: the columns of statistics are empty in rows
         # without, but rows without properties repeat them.
         flag = "_properties" if repeated else "false"
-        source = self._files.select(RowKind.OBJECTS, version, day(first), day(last), object=(agent, name))
+        days, own = (day(self.first), day(self.last)), (self.agent, self.name)
+        source = self.files.select(RowKind.OBJECTS, version, *days, object=own)
         sql = (
             f"select _ts_ns, _epoch, _create_ns, _delete_ns, {flag}{reading.sql} "
-            "from {files} where _object = ? and _agent = ? and _ts_ns between ? and ?"
+            "from {files} where _agent = ? and _object = ? and _ts_ns between ? and ?"
         )
         found: list[tuple[Row, dict[str, object]]] = []
-        for row in self._database.query(sql, source, (name, agent, first, last)):
-            values = reading.values(row[5:], agent)
+        for row in self.files.query(sql, source, (*own, self.first, self.last)):
+            values = reading.values(row[5:], self.agent)
             if not row[4]:
                 values = {wire: value for wire, value in values.items() if wire not in repeated}
             if values or row[3]:
                 found.append((row, values))
         return found
 
-    def _incidents(self, agent: str, first: int, last: int) -> list[Incident]:
-        """What happened to an agent, and to the recording of it."""
-        days = day(first), day(last)
+    def _incidents(self) -> list[Incident]:
+        """What happened to the agent, and to the recording of it."""
+        first, last = day(self.first), day(self.last)
+        parameters = (self.agent, self.first, self.last)
         sql = (
             "select _received_ns, change, reason, _run from {files} where _agent = ? and _received_ns between ? and ? "
             "order by _received_ns, _run, _seq"
         )
         found: list[Incident] = []
         runs: set[str] = set()
-        for time, change, reason, run in self._database.query(
-            sql, self._files.select(RowKind.AGENTS, first=days[0], last=days[1]), (agent, first, last)
-        ):
+        rows = self.files.query(sql, self.files.select(RowKind.AGENTS, None, first, last), parameters)
+        for time, change, reason, run in rows:
             if change == "restarted":
                 found.append(Incident(time, "agent restarted"))
             elif change == "removed":
                 found.append(Incident(time, _REMOVED.get(reason, "agent removed"), ends=True))
-            elif start_of_run(run) > first and run not in runs:
+            elif start_of_run(run) > self.first and run not in runs:
                 found.append(Incident(start_of_run(run), "recorder started"))
             else:
                 found.append(Incident(time, "agent found"))
@@ -108,8 +132,8 @@ class SeriesReader:
             "select _received_ns, reason, count from {files} where (_agent = ? or _agent is null) "
             "and _received_ns between ? and ? order by _received_ns, _run, _seq"
         )
-        for time, reason, count in self._database.query(
-            sql, self._files.select(RowKind.GAPS, first=days[0], last=days[1]), (agent, first, last)
+        for time, reason, count in self.files.query(
+            sql, self.files.select(RowKind.GAPS, None, first, last), parameters
         ):
             if reason == "missed":
                 found.append(Incident(time, f"{count} messages lost"))
@@ -121,13 +145,7 @@ class SeriesReader:
 def _samples(
     rows: Sequence[tuple[Row, dict[str, object]]], incidents: Sequence[Incident], first: int, last: int
 ) -> tuple[list[Sample], list[Incident]]:
-    """The values of an object, and what happened to its agent, with what its rows say has happened to it.
-
-    Args:
-        rows: of the object, in order, with its values.
-        incidents: of its agent.
-        first, last: times, both included.
-    """
+    """The values of an object from its rows, in order; and what happened to its agent, with what its rows say."""
     samples: list[Sample] = []
     found = list(incidents)
     previous: Row | None = None

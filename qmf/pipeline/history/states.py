@@ -10,18 +10,16 @@ did not find.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 
 import attrs
 
 from qmf.console.aio.objects.class_fields import ClassFields
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.pipeline.duckdb_queries import quote_name
-from qmf.pipeline.history.database import Database, Row, marks
-from qmf.pipeline.history.files import LakeFiles
+from qmf.pipeline.history.classes import CellReader, key_of
+from qmf.pipeline.history.files import LakeFiles, Row
 from qmf.pipeline.history.presence import Presence
-from qmf.pipeline.history.records import RecordedState
-from qmf.pipeline.history.rows import CellReader
-from qmf.pipeline.history.schemas import key_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, MemberKind
 from qmf.pipeline.lake.days import day
@@ -40,52 +38,58 @@ ObjectName = tuple[str, str]
 
 
 @attrs.frozen
-class StateQuery:
-    """What is wanted.
+class RecordedState:
+    """Objects as they were at a time.
 
     Attributes:
-        at: the time.
-        agents: those present, by name.
-        only: one object; None for all.
+        objects: those that existed, without a client: they have values, and make no requests.
+        destroyed: how many others the recorder saw being destroyed before, since it knows their agents.
     """
 
+    objects: tuple[RemoteObject, ...]
+    destroyed: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class StateQuery:
+    """What is read: the states at a time of the objects of one class version, whose agents were present.
+
+    `only` is one object; None for all.
+    """
+
+    files: LakeFiles
+    version: ClassVersion
+    schema: ClassSchema
     at: int
     agents: Mapping[str, Presence]
     only: ObjectName | None = None
 
+    @cached_property
+    def _properties(self) -> CellReader:
+        return CellReader([item for item in self.version.columns if item.kind is not MemberKind.STATISTIC])
 
-class StateReader:
-    """Reads the states of the objects of one class version."""
+    @cached_property
+    def _statistics(self) -> CellReader:
+        return CellReader([item for item in self.version.columns if item.kind is MemberKind.STATISTIC])
 
-    def __init__(self, files: LakeFiles, database: Database, version: ClassVersion, schema: ClassSchema) -> None:
-        self._files = files
-        self._database = database
-        self._version = version
-        self._fields = ClassFields(schema)
-        columns = version.columns
-        self._properties = CellReader([item for item in columns if item.kind is not MemberKind.STATISTIC])
-        self._statistics = CellReader([item for item in columns if item.kind is MemberKind.STATISTIC])
-
-    def read(self, query: StateQuery) -> RecordedState:
+    def read(self) -> RecordedState:
         """The objects that existed, in the order of their agents and names."""
-        if not query.agents:
+        if not self.agents:
             return RecordedState(())
-        described = self._last(query, self._properties, ("_properties", "_delete_ns > 0"))
-        gone = {name for name, row in described.items() if 0 < row[5] <= query.at}
-        measured = self._last_statistics(query, [name for name in described if name not in gone])
+        described = self._last(self._properties, ("_properties", "_delete_ns > 0"))
+        gone = {name for name, row in described.items() if 0 < row[5] <= self.at}
+        measured = self._last_statistics([name for name in described if name not in gone])
         found: list[RemoteObject] = []
+        fields = ClassFields(self.schema)
         for name in sorted({*described, *measured}):
             rows = [row for row in (described.get(name), measured.get(name)) if row is not None]
-            if name not in gone and self._is_of(query.agents[name[0]], rows):
-                found.append(self._object(name, described.get(name), measured.get(name)))
+            if name not in gone and _is_of(self.agents[name[0]], rows):
+                found.append(self._object(fields, name, described.get(name), measured.get(name)))
         return RecordedState(tuple(found), len(gone))
 
-    def _is_of(self, agent: Presence, rows: Sequence[Row]) -> bool:
-        """True unless the object ended with an earlier start of its agent."""
-        epoch = max(row[2] or 0 for row in rows)
-        return not epoch or not agent.epoch or epoch == agent.epoch
-
-    def _object(self, name: ObjectName, described: Row | None, measured: Row | None) -> RemoteObject:
+    def _object(
+        self, fields: ClassFields, name: ObjectName, described: Row | None, measured: Row | None
+    ) -> RemoteObject:
         agent, own = name
         rows = [row for row in (described, measured) if row is not None]
         values: dict[str, object] = {}
@@ -97,13 +101,13 @@ class StateReader:
         data = ObjectData(
             values=values,
             object_id=object_id,
-            class_key=key_of(self._version),
+            class_key=key_of(self.version),
             update_ts=max(row[3] for row in rows),
             create_ts=max(row[4] or 0 for row in rows),
         )
-        return RemoteObject(data, object_id, agent, self._fields, None)
+        return RemoteObject(data, object_id, agent, fields, None)
 
-    def _last_statistics(self, query: StateQuery, existing: Sequence[ObjectName]) -> dict[ObjectName, Row]:
+    def _last_statistics(self, existing: Sequence[ObjectName]) -> dict[ObjectName, Row]:
         """The last rows with statistics."""
         if not self._statistics.columns:
             return {}
@@ -111,12 +115,12 @@ class StateReader:
         values = " or ".join(f"{quote_name(item.name)} is not null" for item in self._statistics.columns)
         which = ("_statistics", f"_properties and not _statistics and ({values})")
         found: dict[ObjectName, Row] = {}
-        until = query.at
+        until = self.at
         for step in (*_STEPS, None):
-            since = None if step is None else query.at - step
+            since = None if step is None else self.at - step
             missing = [name for name in existing if name not in found]
             named = [name[1] for name in missing] if found or existing else []
-            rows = self._last(query, self._statistics, which, since, until, named)
+            rows = self._last(self._statistics, which, since, until, named)
             found = {**rows, **found}
             # Objects of which only statistics are known are found in the first step, or if there are no others.
             if since is None or (found and all(name in found for name in existing)):
@@ -126,7 +130,6 @@ class StateReader:
 
     def _last(
         self,
-        query: StateQuery,
         rows: CellReader,
         which: Sequence[str],
         since: int | None = None,
@@ -134,16 +137,14 @@ class StateReader:
         named: Collection[str] = (),
     ) -> dict[ObjectName, Row]:
         """The last row of each object among those of a kind, from and up to a time."""
-        until = query.at if until is None else until
-        agents = list(query.agents.values())
-        if query.only is not None:
-            agents = [item for item in agents if item.agent == query.only[0]]
+        until = self.at if until is None else until
+        agents = [item for item in self.agents.values() if self.only is None or item.agent == self.only[0]]
         runs = sorted({item.run for item in agents})
         last_day, first_day = day(until), "" if since is None else day(since)
-        source = self._files.select(RowKind.OBJECTS, self._version, first_day, last_day, runs, query.only)
+        source = self.files.select(RowKind.OBJECTS, self.version, first_day, last_day, runs, self.only)
         if not source or not agents:
             return {}
-        where, parameters = _conditions(query, since, until, named)
+        where, parameters = self._conditions(since, until, named)
         columns = f"{', '.join(_COMMON)}{rows.sql}, _run, _seq"
         # One part for each condition: row groups without such rows are skipped by their statistics, which takes a
         # condition on one column.
@@ -154,27 +155,30 @@ class StateReader:
         )
         parameters *= len(parts)
         found: dict[ObjectName, Row] = {}
-        for row in self._database.query(sql, source, parameters):
+        for row in self.files.query(sql, source, parameters):
             # Rows from before the agent was found are about an earlier presence.
-            agent = query.agents.get(row[0])
+            agent = self.agents.get(row[0])
             if agent is not None and row[-2] == agent.run and row[-1] > agent.since:
                 found[row[0], row[1]] = row
         return found
 
+    def _conditions(self, since: int | None, until: int, named: Collection[str]) -> tuple[list[str], list[object]]:
+        """Conditions of rows, and their parameters: from and up to a time, of the object asked for or of some."""
+        where = ["_ts_ns <= ?"]
+        parameters: list[object] = [until]
+        if since is not None:
+            where.append("_ts_ns >= ?")
+            parameters.append(since)
+        if self.only is not None:
+            where += ["_agent = ?", "_object = ?"]
+            parameters += self.only
+        elif named and len(named) <= _MOST_NAMED and since != self.at - _STEPS[0]:
+            where.append(f"_object in ({', '.join('?' * len(named))})")
+            parameters += named
+        return where, parameters
 
-def _conditions(
-    query: StateQuery, since: int | None, until: int, named: Collection[str]
-) -> tuple[list[str], list[object]]:
-    """Conditions of rows, and their parameters: from and up to a time, of the object that is asked for or of some."""
-    where = ["_ts_ns <= ?"]
-    parameters: list[object] = [until]
-    if since is not None:
-        where.append("_ts_ns >= ?")
-        parameters.append(since)
-    if query.only is not None:
-        where += ["_object = ?", "_agent = ?"]
-        parameters += reversed(query.only)
-    elif named and len(named) <= _MOST_NAMED and since != query.at - _STEPS[0]:
-        where.append(f"_object in {marks(list(named))}")
-        parameters += named
-    return where, parameters
+
+def _is_of(agent: Presence, rows: Sequence[Row]) -> bool:
+    """True unless the object ended with an earlier start of its agent."""
+    epoch = max(row[2] or 0 for row in rows)
+    return not epoch or not agent.epoch or epoch == agent.epoch

@@ -5,24 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from qmf.pipeline.errors import MissingExtraError
+from qmf.pipeline.errors import import_extra
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion, ColumnType
-from qmf.pipeline.lake.row_columns import COMMON_COLUMNS, KIND_COLUMNS, Columns
+from qmf.pipeline.lake.columns import COMMON_COLUMNS, KIND_COLUMNS, ClassVersion, Columns, ColumnType
 
 
 def import_pyarrow() -> Any:
-    """The module `pyarrow`, with `pyarrow.parquet`.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pyarrow") from error
-    return pyarrow
+    """The module `pyarrow`, with `pyarrow.parquet`; `MissingExtraError` if it is not installed."""
+    import_extra("pyarrow.parquet")
+    return import_extra("pyarrow")
 
 
 def columns_of(kind: RowKind, version: ClassVersion | None) -> Columns:
@@ -50,12 +41,7 @@ def arrow_schema(columns: Columns) -> Any:
 
 
 def arrow_table(columns: Columns, rows: Sequence[tuple[object, ...]]) -> Any:
-    """Rows as an Arrow table.
-
-    Args:
-        columns: of each row, in order.
-        rows: at least one; cells as `qmf.pipeline.record.conversion` makes them.
-    """
+    """At least one row as an Arrow table; cells as `qmf.pipeline.record.buffers` makes them, in the columns' order."""
     pa = import_pyarrow()
     schema = arrow_schema(columns)
     arrays = [pa.array(cells, type=field.type) for cells, field in zip(zip(*rows, strict=True), schema, strict=True)]

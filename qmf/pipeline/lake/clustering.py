@@ -17,13 +17,13 @@ from typing import Any
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_errors import import_deltalake
-from qmf.pipeline.lake.free_space import check_space
 from qmf.pipeline.lake.lake_table import MOVED, LakeTable
-from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.location import check_space
 from qmf.pipeline.lake.row_files import write_rows
 from qmf.pipeline.lake.table_files import GROUP_ROWS, TableFile, WrittenFile
-from qmf.pipeline.lake.table_settings import CLUSTERED_STATISTICS, lacking_settings, table_settings
+from qmf.pipeline.lake.table_log import CLUSTERED_STATISTICS
 
 #: Days with more rows are clustered: in smaller ones, readers would have to open a file and a row group anyway.
 CLUSTER_ROWS = GROUP_ROWS
@@ -38,13 +38,7 @@ _ROWS = "qmf_unsorted"
 
 
 def days_to_cluster(files: Iterable[TableFile], before: str, rows: int = CLUSTER_ROWS) -> dict[str, list[TableFile]]:
-    """The files of the days that should be clustered, by day.
-
-    Args:
-        files: of a table.
-        before: only days before this one.
-        rows: days with fewer are left.
-    """
+    """The files of the days before one that should be clustered, by day; those with fewer rows are left."""
     days: dict[str, list[TableFile]] = {}
     for file in files:
         if file.date is not None and file.date < before:
@@ -80,9 +74,9 @@ def cluster(table: LakeTable, files: Sequence[TableFile], target_bytes: int) -> 
         number of new files.
 
     Raises:
-        LakeError: the file system failed, or another process replaced one of the files meanwhile.
+        LakeError: another process replaced one of the files meanwhile.
     """
-    _note_statistics(table)
+    table.declare(CLUSTERED_STATISTICS)
     check_space(table.url, sum(file.size for file in files))
     schema = table.schema()
     with (
@@ -109,18 +103,6 @@ def _sorted_rows(connection: Any, schema: Any) -> Iterator[Any]:
     rows = connection.sql(f"from {_ROWS} order by _agent, _object, _ts_ns, _run, _seq").to_arrow_reader(GROUP_ROWS // 4)
     for batch in rows:
         yield from import_pyarrow().Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
-
-
-def _note_statistics(table: LakeTable) -> None:
-    """Have the log note the limits of agents and objects of files that are written from now on."""
-    wanted = table_settings(CLUSTERED_STATISTICS)
-
-    def change() -> None:
-        lacking = lacking_settings(table.delta().metadata().configuration, wanted)
-        if lacking:
-            table.delta().alter.set_table_properties(lacking)
-
-    table.retry(change)
 
 
 def _move(table: LakeTable, files: Sequence[TableFile], written: Sequence[WrittenFile]) -> None:

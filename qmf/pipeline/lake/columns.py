@@ -1,29 +1,63 @@
-"""The columns of a class, from which files, Arrow schemas and Spark schemas are made.
+"""The columns of the rows of each kind and class, from which files, Arrow schemas and Spark schemas are made.
 
-The lake stores them as JSON, so that it can be read without a bus and without XML. Rules:
+Every row has the columns of its kind first, whose names begin with `_` where a class has others. The lake stores the
+columns of a class as JSON, so that it can be read without a bus and without XML. Rules:
 
 - integers keep their width; unsigned ones of 64 bits, and durations, are decimal(20, 0): exact, where a bigint is not;
 - a time has two columns: `x`, a timestamp in UTC with microseconds, and `x_ns`, all of its nanoseconds as a bigint;
 - a reference has two columns: `x`, the object's name, and `x_agent`, the agent that owns it;
 - uuids are text, maps and lists are JSON;
 - a hilo and an mma have one column for each of their wire values, e.g. `latencyCount`;
-- names that files cannot have, or that differ from others by case only, are changed, see `column_names`.
+- names that files cannot have, or that differ from others by case only, are changed: Parquet files,
+  Delta tables and SQL don't take all characters, and most engines take names that differ by case only for the same.
 
-Columns of the recorder itself begin with `_`. This module knows no Arrow and no
-Spark.
+This module knows no Arrow and no Spark.
 """
 
 from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import attrs
 
-from qmf.pipeline.lake.column_names import safe_names, take_unused_name
-from qmf.schema import TYPES, ClassSchema, EventSchema, QmfType, Statistic, Style
+from qmf.pipeline.kinds import RowKind
+from qmf.schema import TYPES, Argument, ClassSchema, EventSchema, Property, Statistic, Style
+
+#: Characters that the names of columns of Delta tables and of fields in paths must not have.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f ,;{}()=.`\"'\\/]")
+
+
+def safe_names(wires: Sequence[str]) -> list[str]:
+    """A name for each name of the wire, in order: the same wherever possible, all different in any case.
+
+    Good names are kept, whatever others would become.
+    """
+    names: list[str | None] = [None] * len(wires)
+    taken: set[str] = set()
+    for good in (True, False):
+        for index, wire in enumerate(wires):
+            safe = _safe(wire)
+            if names[index] is None and (not good or (safe == wire and safe.lower() not in taken)):
+                names[index] = take_unused_name(safe, taken)
+    return [name for name in names if name is not None]
+
+
+def take_unused_name(name: str, taken: set[str]) -> str:
+    """A good name, or a longer one where it is among those taken, which are in lower case; it is taken then."""
+    while name.lower() in taken:
+        name += "_"
+    taken.add(name.lower())
+    return name
+
+
+def _safe(wire: str) -> str:
+    # Text that was not UTF-8 on the wire holds surrogates.
+    name = _UNSAFE.sub("_", wire.encode("utf-8", "replace").decode())
+    return f"x{name}" if not name or name.startswith("_") else name
 
 
 class ColumnType(enum.Enum):
@@ -63,6 +97,10 @@ class MemberPart(enum.Enum):
     AGENT = "agent"
 
 
+#: The fields of a column that have other names in JSON.
+_JSON_KEYS: Mapping[str, str] = {"column_type": "cell", "kind": "group"}
+
+
 @attrs.frozen(kw_only=True)
 class LakeColumn:
     """One column of a class.
@@ -82,9 +120,9 @@ class LakeColumn:
     wire: str
     member: str
     type: str
-    column_type: ColumnType
-    kind: MemberKind
-    part: MemberPart
+    column_type: ColumnType = attrs.field(converter=ColumnType)
+    kind: MemberKind = attrs.field(converter=MemberKind)
+    part: MemberPart = attrs.field(converter=MemberPart)
     unit: str | None = None
 
     @property
@@ -119,28 +157,24 @@ class ClassVersion:
             name=key.name,
             hash=str(key.hash) if key.hash else "",
             event=isinstance(schema, EventSchema),
-            columns=name_columns(_ColumnMaker(schema).columns()),
+            columns=name_columns(_columns(schema)),
         )
 
     @classmethod
     def from_json(cls, package: str, name: str, hash: str, event: bool, columns: str) -> ClassVersion:
         """The reverse of `to_json`."""
-        parsed = tuple(_parse_column(item) for item in json.loads(columns))
-        return cls(package=package, name=name, hash=hash, event=event, columns=parsed)
+        names = {key: name for name, key in _JSON_KEYS.items()}
+        parsed = ({names.get(key, key): value for key, value in item.items()} for item in json.loads(columns))
+        own = tuple(LakeColumn(**item) for item in parsed)
+        return cls(package=package, name=name, hash=hash, event=event, columns=own)
 
     def to_json(self) -> str:
         """The columns as JSON, as the lake stores them."""
         return json.dumps(
             [
                 {
-                    "name": item.name,
-                    "wire": item.wire,
-                    "member": item.member,
-                    "type": item.type,
-                    "cell": item.column_type.value,
-                    "group": item.kind.value,
-                    "part": item.part.value,
-                    "unit": item.unit,
+                    _JSON_KEYS.get(name, name): value.value if isinstance(value, enum.Enum) else value
+                    for name, value in attrs.asdict(item).items()
                 }
                 for item in self.columns
             ]
@@ -180,24 +214,10 @@ _PARTS: Mapping[Style, tuple[MemberPart, ...]] = {
 _SECOND_PARTS: Mapping[MemberPart, str] = {MemberPart.NANOSECONDS: "_ns", MemberPart.AGENT: "_agent"}
 
 
-def _parse_column(item: Mapping[str, Any]) -> LakeColumn:
-    return LakeColumn(
-        name=item["name"],
-        wire=item["wire"],
-        member=item["member"],
-        type=item["type"],
-        column_type=ColumnType(item["cell"]),
-        kind=MemberKind(item["group"]),
-        part=MemberPart(item["part"]),
-        unit=item["unit"],
-    )
-
-
 def name_columns(columns: Iterable[LakeColumn]) -> tuple[LakeColumn, ...]:
-    """Columns of a class with names that files can have, all different in any case.
+    """Columns of a class, in schema order, with names made anew from those of the wire.
 
-    Args:
-        columns: in schema order; their names are made anew from those of the wire.
+    Files can have them, and they are all different in any case.
     """
     given = tuple(columns)
     own = [index for index, column in enumerate(given) if column.part not in _SECOND_PARTS]
@@ -211,14 +231,10 @@ def name_columns(columns: Iterable[LakeColumn]) -> tuple[LakeColumn, ...]:
 
 
 def align_columns(version: ClassVersion, known: Iterable[ClassVersion]) -> ClassVersion:
-    """A version whose columns have the names that other versions of the class have.
+    """A version whose columns have the names that the other ones of its class have, which are among those known.
 
     A column has the name that another version has for the same value on the wire, or the same name in another case;
     otherwise engines would take the columns of two versions for one, or refuse the table.
-
-    Args:
-        version: new.
-        known: other versions of any classes.
     """
     by_value: dict[tuple[str, MemberPart], str] = {}
     by_case: dict[str, str] = {}
@@ -242,45 +258,138 @@ def align_columns(version: ClassVersion, known: Iterable[ClassVersion]) -> Class
     return attrs.evolve(version, columns=tuple(renamed))
 
 
-class _ColumnMaker:
-    """Makes the columns of one schema."""
+def _columns(schema: ClassSchema | EventSchema) -> Iterator[LakeColumn]:
+    """All columns of a schema, in its order, with the names of the wire."""
+    if isinstance(schema, EventSchema):
+        for item in schema.arguments:
+            yield from _member_columns(item.name, item, item.type.base, MemberKind.ARGUMENT)
+        return
+    for prop in schema.properties:
+        yield from _member_columns(prop.name, prop, prop.type.name, MemberKind.PROPERTY)
+    for statistic in schema.statistics:
+        for entry, part in zip(statistic.entries, _PARTS[statistic.type.style], strict=True):
+            base = "uint64" if part is MemberPart.COUNT else statistic.type.base
+            yield from _member_columns(entry.name, statistic, base, MemberKind.STATISTIC, part)
 
-    def __init__(self, schema: ClassSchema | EventSchema) -> None:
-        self._schema = schema
 
-    def columns(self) -> Iterator[LakeColumn]:
-        """All columns, in schema order, with the names of the wire."""
-        schema, part = self._schema, MemberPart.VALUE
-        if isinstance(schema, EventSchema):
-            for item in schema.arguments:
-                base = TYPES[item.type.base]
-                yield from self._member(item.name, item.name, item.type, base, MemberKind.ARGUMENT, part, item.unit)
-            return
-        for prop in schema.properties:
-            yield from self._member(prop.name, prop.name, prop.type, prop.type, MemberKind.PROPERTY, part, prop.unit)
-        for statistic in schema.statistics:
-            yield from self._statistic(statistic)
+def _member_columns(
+    wire: str,
+    member: Argument | Property | Statistic,
+    base: str,
+    kind: MemberKind,
+    part: MemberPart = MemberPart.VALUE,
+) -> Iterator[LakeColumn]:
+    """The columns of one value of a member: its own, and that after it."""
+    column = LakeColumn(
+        name=wire,
+        wire=wire,
+        member=member.name,
+        type=member.type.name,
+        column_type=_COLUMN_TYPES[base],
+        kind=kind,
+        part=part,
+        unit=member.unit,
+    )
+    yield column
+    if base == "absTime":
+        yield attrs.evolve(column, column_type=ColumnType.INT64, part=MemberPart.NANOSECONDS, unit="nanosecond")
+    elif base == "objId":
+        yield attrs.evolve(column, column_type=ColumnType.TEXT, part=MemberPart.AGENT, unit=None)
 
-    def _statistic(self, item: Statistic) -> Iterator[LakeColumn]:
-        for entry, part in zip(item.entries, _PARTS[item.type.style], strict=True):
-            base = TYPES["uint64" if part is MemberPart.COUNT else item.type.base]
-            yield from self._member(entry.name, item.name, item.type, base, MemberKind.STATISTIC, part, item.unit)
 
-    def _member(
-        self, wire: str, member: str, type: QmfType, base: QmfType, kind: MemberKind, part: MemberPart, unit: str | None
-    ) -> Iterator[LakeColumn]:
-        column = LakeColumn(
-            name=wire,
-            wire=wire,
-            member=member,
-            type=type.name,
-            column_type=_COLUMN_TYPES[base.name],
-            kind=kind,
-            part=part,
-            unit=unit,
-        )
-        yield column
-        if base.name == "absTime":
-            yield attrs.evolve(column, column_type=ColumnType.INT64, part=MemberPart.NANOSECONDS, unit="nanosecond")
-        elif base.name == "objId":
-            yield attrs.evolve(column, column_type=ColumnType.TEXT, part=MemberPart.AGENT, unit=None)
+Columns = tuple[tuple[str, ColumnType], ...]
+
+#: The first columns of every row. `_run` is the run of the recorder that wrote the row, `_seq` the row's number in that
+#: run, from 1 without a gap: unique together. `_ts` is the time of the sample or event by its sender's clock,
+#: `_received_ns` the time of its arrival by the recorder's.
+COMMON_COLUMNS: Columns = (
+    ("_run", ColumnType.TEXT),
+    ("_seq", ColumnType.INT64),
+    ("_ts", ColumnType.TIME),
+    ("_ts_ns", ColumnType.INT64),
+    ("_received_ns", ColumnType.INT64),
+    ("_agent", ColumnType.TEXT),
+    ("_epoch", ColumnType.INT64),
+)
+
+#: The columns after `COMMON_COLUMNS`, by kind; objects and events continue with the columns of their class.
+KIND_COLUMNS: Mapping[RowKind, Columns] = MappingProxyType(
+    {
+        RowKind.OBJECTS: (
+            ("_object", ColumnType.TEXT),
+            ("_object_epoch", ColumnType.INT64),
+            ("_create_ns", ColumnType.INT64),
+            ("_delete_ns", ColumnType.INT64),
+            # The message held properties; otherwise they are those of an earlier message.
+            ("_properties", ColumnType.BOOL),
+            # The message held statistics; otherwise their columns are null.
+            ("_statistics", ColumnType.BOOL),
+        ),
+        RowKind.EVENTS: (("_severity", ColumnType.INT16), ("_object", ColumnType.TEXT)),
+        RowKind.UNTYPED: (
+            ("event", ColumnType.BOOL),
+            ("package", ColumnType.TEXT),
+            ("class", ColumnType.TEXT),
+            ("object", ColumnType.TEXT),
+            ("severity", ColumnType.INT16),
+            ("values", ColumnType.TEXT),
+            # Why it has no schema.
+            ("reason", ColumnType.TEXT),
+        ),
+        # An interval of an agent's heartbeats, of which `_ts_ns` is the last one; or of all agents since the row of all
+        # before, without an agent.
+        RowKind.HEARTBEATS: (
+            ("interval", ColumnType.DOUBLE),
+            # The first heartbeat; null where the last one is the only one.
+            ("first_ns", ColumnType.INT64),
+            ("count", ColumnType.INT64),
+            # From the arrival of the last heartbeat to that of the row, `_received_ns`.
+            ("silent_ns", ColumnType.INT64),
+            # When the agent's next row comes at the latest, as long as none is missed; null at the interval's end.
+            ("open_until_ns", ColumnType.INT64),
+        ),
+        RowKind.AGENTS: (("change", ColumnType.TEXT), ("reason", ColumnType.TEXT), ("interval", ColumnType.DOUBLE)),
+        RowKind.SCHEMAS: (
+            ("package", ColumnType.TEXT),
+            ("class", ColumnType.TEXT),
+            ("hash", ColumnType.TEXT),
+            ("event", ColumnType.BOOL),
+            ("columns", ColumnType.TEXT),
+            ("xml", ColumnType.TEXT),
+            # Path of the table, inside the lake, that has the rows of the class.
+            ("table", ColumnType.TEXT),
+        ),
+        RowKind.GAPS: (
+            ("reason", ColumnType.TEXT),
+            ("subject", ColumnType.TEXT),
+            ("count", ColumnType.INT64),
+            # When the gap began; null where it is a moment.
+            ("since_ns", ColumnType.INT64),
+        ),
+    }
+)
+
+
+def some_columns(kind: RowKind, *names: str) -> Columns:
+    """Some of the columns that all rows of a kind have."""
+    types = dict((*COMMON_COLUMNS, *KIND_COLUMNS[kind]))
+    return tuple((name, types[name]) for name in names)
+
+
+#: The columns after `KIND_COLUMNS` where rows of all classes are read together: the class, and its values as a JSON
+#: object.
+ANY_CLASS_COLUMNS: Columns = (
+    ("package", ColumnType.TEXT),
+    ("class", ColumnType.TEXT),
+    ("hash", ColumnType.TEXT),
+    ("values", ColumnType.TEXT),
+)
+
+#: The kinds whose rows belong to a class.
+CLASS_KINDS = (RowKind.OBJECTS, RowKind.EVENTS)
+
+#: The column of a row's day in UTC, ``2030-01-31``, by which tables are partitioned.
+DATE = "_date"
+
+#: The column of tables of classes that tells versions apart; empty for a class without a hash.
+HASH = "_hash"

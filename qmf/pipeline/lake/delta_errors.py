@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from qmf.pipeline.errors import FULL, LakeError, MissingExtraError, NoSpaceError
+from qmf.pipeline.errors import FULL, LakeError, NoSpaceError, import_extra
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -19,17 +19,9 @@ _LENGTH = 300
 
 
 def import_deltalake() -> Any:
-    """The module `deltalake`.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
-    try:
-        import deltalake
-        import deltalake.exceptions
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("deltalake") from error
-    return deltalake
+    """The module `deltalake`; `MissingExtraError` if it is not installed."""
+    import_extra("deltalake.exceptions")
+    return import_extra("deltalake")
 
 
 @contextmanager

@@ -8,22 +8,21 @@ Any tool that reads Delta tables reads a lake: Spark with Delta, DuckDB's ``delt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
-from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.arrow import arrow_schema, columns_of
+from qmf.pipeline.lake.columns import CLASS_KINDS, DATE, ClassVersion, Columns, ColumnType
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import absolute, is_local
-from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
-from qmf.pipeline.lake.table_files import file_system
+from qmf.pipeline.lake.table_files import list_folder
+from qmf.pipeline.lake.table_log import LOG, RECORDED_STATISTICS
 from qmf.pipeline.lake.table_paths import JOB_TABLES, class_path, kind_path
-from qmf.pipeline.lake.table_settings import RECORDED_STATISTICS
 
 _SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns", "xml", "table")
 
@@ -61,6 +60,10 @@ class DeltaLake:
         self._tables: dict[str, LakeTable] = {}
         self._classes: tuple[int | None, tuple[RecordedClass, ...]] = (None, ())
 
+    def __reduce__(self) -> tuple[type[DeltaLake], tuple[str, dict[str, str]]]:
+        # Executors read the lake themselves.
+        return DeltaLake, (self.url, self.options)
+
     @property
     def is_local(self) -> bool:
         """True for a folder of this machine."""
@@ -95,12 +98,16 @@ class DeltaLake:
 
     def job_paths(self) -> list[str]:
         """The paths of the tables that jobs have produced, in order."""
-        found: list[str] = []
-        below = [JOB_TABLES]
+        return self.table_folders([JOB_TABLES])
+
+    def table_folders(self, folders: Iterable[str]) -> list[str]:
+        """The paths of the tables in some folders, in order, also of those that cannot be read."""
+        found, below = [], list(folders)
         while below:
             folder = below.pop()
-            names = self._folders(folder)
-            if "_delta_log" in names:
+            entries = list_folder(self.url, self.options, folder)
+            names = [entry.base_name for entry in entries if not entry.is_file]
+            if LOG in names:
                 found.append(folder)
             else:
                 below += [f"{folder}/{name}" for name in names]
@@ -109,20 +116,10 @@ class DeltaLake:
     def versions(self, paths: Iterable[str] | None = None) -> dict[str, int]:
         """The numbers of the last commits of tables: a position from which a reader can follow the lake.
 
-        Args:
-            paths: of the tables; None for all. Those that don't exist yet are left out.
+        Without paths those of all tables; tables that don't exist yet are left out.
         """
         found = {path: self.table(path).version() for path in (self.paths() if paths is None else paths)}
         return {path: version for path, version in found.items() if version is not None}
-
-    def _folders(self, folder: str) -> list[str]:
-        """The names of the folders in a folder of the lake; none where it is missing."""
-        import_pyarrow()
-        from pyarrow import fs
-
-        with delta_errors(f"{self.url}/{folder}"):
-            entries = file_system(self.url, self.options).get_file_info(fs.FileSelector(folder, allow_not_found=True))
-        return [entry.base_name for entry in entries if entry.type is fs.FileType.Directory]
 
     # -- classes
 
@@ -137,11 +134,7 @@ class DeltaLake:
         return self._classes[1]
 
     def class_versions(self) -> list[ClassVersion]:
-        """The class versions of the lake, sorted.
-
-        Raises:
-            LakeError: there is no lake, or no class in it yet.
-        """
+        """The class versions of the lake, sorted; `LakeError` if there is no lake, or no class in it yet."""
         found = [item.version for item in self.classes()]
         if not found:
             raise LakeError(f"{self.url}: no lake, or nothing in it yet")
@@ -174,13 +167,7 @@ class DeltaLake:
 
 
 def place(version: ClassVersion, known: Iterable[RecordedClass], path: str) -> str:
-    """The path of the table for a class version.
-
-    Args:
-        version: of a class.
-        known: the class versions of the lake.
-        path: of the table of the class.
-    """
+    """The path of the table for a class version, beside those of the lake: `path`, that of its class, where it fits."""
     columns = {column.name.lower(): column for column in version.columns}
     for item in known:
         if item.version == version:
@@ -194,3 +181,60 @@ def place(version: ClassVersion, known: Iterable[RecordedClass], path: str) -> s
             kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
             return class_path(kind, version.package, version.name, version.hash or "none")
     return path
+
+
+def versions_of(
+    known: Sequence[ClassVersion], package: str | None, name: str, hash: str | None = None
+) -> list[ClassVersion]:
+    """The versions of one class, or the one with a hash.
+
+    Args:
+        known: those of the lake, see `DeltaLake.class_versions`.
+        package: None for the only package that has the class.
+        name: in upper or lower case.
+        hash: None for all versions.
+
+    Raises:
+        LakeError: there is no such class, or several packages have one.
+    """
+    found = [
+        item
+        for item in known
+        if item.name.lower() == name.lower() and package in (None, item.package) and hash in (None, item.hash)
+    ]
+    if not found:
+        raise LakeError(f"the lake has no class {name!r}" + (f" of package {package!r}" if package else ""))
+    if len({(item.package, item.event) for item in found}) > 1:
+        packages = ", ".join(sorted({item.package for item in found}))
+        raise LakeError(f"several packages have {name!r}: {packages}; choose one")
+    return found
+
+
+def choose_classes(known: Sequence[ClassVersion], names: Iterable[str] = ()) -> list[list[ClassVersion]]:
+    """The versions of each class of objects that is named, with or without ``package:``; of all without names.
+
+    Raises:
+        LakeError: as of `versions_of`.
+    """
+    own = [version for version in known if not version.event]
+    wanted: Sequence[tuple[str | None, str]] = [
+        (package or None, name) for package, _, name in (text.rpartition(":") for text in names)
+    ] or sorted({(version.package, version.name) for version in own})
+    return [versions_of(own, package, name) for package, name in wanted]
+
+
+def columns_of_versions(kind: RowKind, versions: Sequence[ClassVersion]) -> Columns:
+    """The columns of rows of a kind, and of the versions of a class together.
+
+    Raises:
+        LakeError: two versions give a column different types; the user can choose one version by its hash.
+    """
+    columns: dict[str, ColumnType] = dict(columns_of(kind, None))
+    for version in versions:
+        for column in version.columns:
+            if columns.setdefault(column.name, column.column_type) is not column.column_type:
+                raise LakeError(
+                    f"{version.package}:{version.name}: versions disagree about {column.name}; "
+                    f"choose one by its hash: {', '.join(sorted(item.hash for item in versions))}"
+                )
+    return tuple(columns.items())

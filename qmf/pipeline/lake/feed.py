@@ -7,7 +7,6 @@ rows were recorded, over all tables, so that time advances alike in all of them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 
 import attrs
@@ -37,12 +36,7 @@ Position = Mapping[str, TablePosition]
 
 @attrs.frozen
 class FeedFile:
-    """A file to read.
-
-    Attributes:
-        path: of its table, inside the lake.
-        file: of the table.
-    """
+    """A file to read, with the path of its table inside the lake."""
 
     path: str
     file: TableFile
@@ -67,13 +61,9 @@ class LakeFeed:
     """Follows tables of a lake. Belongs to one thread at a time."""
 
     def __init__(self, lake: DeltaLake) -> None:
-        """Follow a lake, of which nothing was read yet.
-
-        Args:
-            lake: to follow.
-        """
+        """Follow a lake, of which nothing was read yet."""
         self._lake = lake
-        self._known: dict[str, tuple[str, tuple[TableFile, ...]]] = {}
+        self._known: dict[str, tuple[int | None, int, tuple[TableFile, ...]]] = {}
 
     def next_position(
         self,
@@ -151,11 +141,10 @@ class LakeFeed:
     def _added_files(self, path: str, after: int | None, until: int) -> list[FeedFile]:
         if after is not None and until <= after:
             return []
-        key = json.dumps([after, until])
         known = self._known.get(path)
-        if known is None or known[0] != key:
-            known = self._known[path] = (key, self._lake.table(path).added_files(after, until))
-        return sorted((FeedFile(path, file) for file in known[1]), key=lambda item: item.order)
+        if known is None or known[:2] != (after, until):
+            known = self._known[path] = (after, until, self._lake.table(path).added_files(after, until))
+        return sorted((FeedFile(path, file) for file in known[2]), key=lambda item: item.order)
 
 
 def _advance_position(start: TablePosition, version: int, count: int, total: int) -> TablePosition:

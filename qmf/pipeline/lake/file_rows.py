@@ -9,14 +9,13 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.errors import LakeError, import_extra
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
-from qmf.pipeline.lake.counted_rows import CountedRows
+from qmf.pipeline.lake.columns import ANY_CLASS_COLUMNS, CLASS_KINDS, DATE, HASH, Columns
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, CLASS_KINDS, DATE, HASH, Columns
 from qmf.pipeline.lake.row_conditions import RowCondition, conjunction, row_groups
-from qmf.pipeline.lake.runs import LeftOut
+from qmf.pipeline.lake.runs import CountedRows, LeftOut
 from qmf.pipeline.lake.table_paths import class_of_path
 
 
@@ -45,13 +44,7 @@ class WantedRows:
 
 
 def file_rows(table: LakeTable, table_path: str, path: str, wanted: WantedRows) -> Iterator[Any]:
-    """The rows of a file as Arrow batches.
-
-    Args:
-        table: that the file belongs to.
-        table_path: its path inside the lake.
-        path: of the file, inside the table.
-        wanted: rows and columns.
+    """The wanted rows of a file, by its path inside a table, as Arrow batches; `table_path` is that of the table.
 
     Raises:
         LakeError: the file is gone or damaged; or a column has another type in it.
@@ -74,13 +67,7 @@ def file_rows(table: LakeTable, table_path: str, path: str, wanted: WantedRows) 
 
 
 def _chosen_parts(file: Any, wanted: WantedRows, *, is_counted: bool) -> tuple[list[str] | None, list[int] | None, Any]:
-    """The columns and row groups of a file to read, None for all, and what its rows must meet, None for nothing.
-
-    Args:
-        file: pyarrow's `ParquetFile`.
-        wanted: rows and columns.
-        is_counted: some of its rows may not count.
-    """
+    """The columns and row groups of a file to read, None for all, and what its rows must meet, None for nothing."""
     types = {field.name: field.type for field in arrow_schema(wanted.columns)}
     present = {field.name: field.type for field in file.schema_arrow}
     if any(item.column not in present and not item.holds_for_null for item in wanted.conditions):
@@ -102,9 +89,7 @@ def has_classes(table_path: str) -> bool:
 def _of_version(batch: Any, hash: str | None) -> Any:
     if hash is None or HASH not in batch.schema.names:
         return batch
-    import pyarrow.compute
-
-    return batch.filter(pyarrow.compute.equal(batch.column(HASH), hash))
+    return batch.filter(import_extra("pyarrow.compute").equal(batch.column(HASH), hash))
 
 
 def _column(batch: Any, field: Any, file: str) -> Any:

@@ -14,16 +14,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.errors import LakeError, import_extra
 from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
-from qmf.pipeline.lake.free_space import check_space
-from qmf.pipeline.lake.location import absolute
-from qmf.pipeline.lake.log_tail import files_added_since
-from qmf.pipeline.lake.row_columns import DATE, HASH
-from qmf.pipeline.lake.table_files import GROUP_ROWS, TableFile, TableSnapshot, WrittenFile, file_system
-from qmf.pipeline.lake.table_log import commit_properties, entry_time, named_failure, oldest_version
-from qmf.pipeline.lake.table_settings import lacking_settings, table_settings
+from qmf.pipeline.lake.location import absolute, check_space
+from qmf.pipeline.lake.table_files import GROUP_ROWS, LIMITS, TableFile, TableSnapshot, WrittenFile, file_system
+from qmf.pipeline.lake.table_log import (
+    commit_properties,
+    entry_time,
+    files_added_since,
+    lacking_settings,
+    named_failure,
+    oldest_version,
+    table_settings,
+)
 
 #: Commits after which the table is opened again: what the library keeps of it costs more with each of them.
 _OPEN_COMMITS = 25
@@ -75,11 +80,7 @@ class LakeTable:
         return None if table is None else int(table.version())
 
     def schema(self) -> Any:
-        """The columns of all versions of the table's rows together, as an Arrow schema.
-
-        Raises:
-            LakeError: there is no table.
-        """
+        """The columns of all versions of the table's rows, as an Arrow schema; `LakeError` if there is no table."""
         return import_pyarrow().schema(self._existing().schema())
 
     def last_batch(self, writer: str) -> int | None:
@@ -93,10 +94,7 @@ class LakeTable:
         return entry_time(self.url, self._options, version)
 
     def snapshot(self, at: int | datetime.datetime | None = None) -> TableSnapshot:
-        """The files of a version.
-
-        Args:
-            at: number of the version, or a time with its zone; None for the last version.
+        """The files of a version by its number or by a time with its zone; of the last one without either.
 
         Raises:
             LakeError: there is no table, or no such version any more.
@@ -116,14 +114,10 @@ class LakeTable:
         return TableSnapshot(int(table.version()), self._files(table))
 
     def added_files(self, after: int | None, until: int) -> tuple[TableFile, ...]:
-        """The files whose rows came after a version, up to another one.
+        """The files whose rows came after a version, up to another one; all rows of version `until` without the first.
 
         Rows that were only moved, because small files were combined, are not among them; those that came and were
         moved in between are, once.
-
-        Args:
-            after: number of a version; None for all rows of version `until`.
-            until: number of a later version.
 
         Raises:
             LakeError: one of the versions was removed from the table's log.
@@ -143,34 +137,23 @@ class LakeTable:
         return tuple(found)
 
     def dataset(self, files: Sequence[TableFile], schema: Any = None) -> Any:
-        """Files of the table as one pyarrow dataset, from any store; columns that a file lacks are null.
+        """Files of one version or of several as a pyarrow dataset, from any store.
 
-        Args:
-            files: of one version, or of several.
-            schema: of the result, as an Arrow schema; None for all columns of the table, `DATE` among them.
-
-        Raises:
-            LakeError: there is no table.
+        It has the columns of an Arrow schema, those that a file lacks are null; or all of the table, `DATE` among them.
         """
-        import_pyarrow()
-        from pyarrow import dataset
+        dataset = import_extra("pyarrow.dataset")
 
         from qmf.pipeline.lake.file_dataset import FileDataset
 
         columns = self.schema() if schema is None else schema
-        parquet, store = dataset.ParquetFileFormat(), self.store()
-        fragments = [parquet.make_fragment(file.path, store, _partition(dataset, file)) for file in files]
+        parquet, store, field = dataset.ParquetFileFormat(), self.store(), dataset.field(DATE)
+        fragments = [
+            parquet.make_fragment(file.path, store, None if file.date is None else field == file.date) for file in files
+        ]
         return FileDataset(fragments, columns, parquet, store)
 
     def open_file(self, path: str) -> Any:
-        """A file of the table, as pyarrow's `ParquetFile`.
-
-        Args:
-            path: inside the table.
-
-        Raises:
-            LakeError: it is gone, or damaged.
-        """
+        """A file by its path inside the table, as pyarrow's `ParquetFile`; `LakeError` if it is gone, or damaged."""
         parquet = import_pyarrow().parquet
         with delta_errors(f"{self.url}/{path}"):
             return parquet.ParquetFile(file_system(self.url, self._options).open_input_file(path))
@@ -178,12 +161,7 @@ class LakeTable:
     # -- writing
 
     def create(self, schema: Any, partition_by: Sequence[str] = (DATE,)) -> None:
-        """Make the table without rows, unless it is there.
-
-        Args:
-            schema: its columns, as an Arrow schema.
-            partition_by: columns of the folders.
-        """
+        """Make the table without rows, with the columns of an Arrow schema and some in folders, unless it is there."""
         if self._refresh() is not None:
             return
         delta = import_deltalake()
@@ -216,13 +194,21 @@ class LakeTable:
             with delta_errors(self.url):
                 self._declare_properties()
 
-    def _declare_properties(self) -> None:
+    def declare(self, statistics: Sequence[str]) -> None:
+        """Have the log note the limits of some columns' values of files that are written from now on."""
+
+        def change() -> None:
+            self._refresh()
+            self._declare_properties(table_settings(statistics))
+
+        self.retry(change)
+
+    def _declare_properties(self, wanted: Mapping[str, str] | None = None) -> None:
         """Commit the properties that the table lacks, where there is a table."""
-        if self._opened is None:
-            return
-        lacking = lacking_settings(self._opened.metadata().configuration, self.configuration)
-        if lacking:
-            self._opened.alter.set_table_properties(lacking)
+        if self._opened is not None:
+            lacking = lacking_settings(self._opened.metadata().configuration, wanted or self.configuration)
+            if lacking:
+                self._opened.alter.set_table_properties(lacking)
 
     def append(
         self,
@@ -264,14 +250,12 @@ class LakeTable:
         partition_by: Sequence[str] = (DATE,),
         numbers: Mapping[str, int] | None = None,
     ) -> bool:
-        """Commit a batch that replaces rows; otherwise as `append`.
+        """Commit a batch that replaces rows; otherwise as `append`. Without a writer it is always committed.
 
         Args:
             rows: an Arrow table, or anything that streams Arrow.
             where: a condition in SQL for the rows that go, e.g. ``_date = '2030-01-31'``; all new rows must meet it.
                 None replaces all.
-            writer, batch, partition_by, numbers: as of `append`; None for a job that commits whatever was committed
-                before.
         """
         if self._refresh() is None:
             where = None
@@ -336,11 +320,7 @@ class LakeTable:
         return None if last is not None and last >= batch else batch
 
     def _add_columns(self, schema: Any) -> None:
-        """Add the columns that the table lacks.
-
-        Raises:
-            LakeError: a column has another type in the table.
-        """
+        """Add the columns that the table lacks; one of another type is an error."""
         known = self.schema()
         new = []
         for field in import_deltalake().Schema.from_arrow(schema).fields:
@@ -392,10 +372,7 @@ class LakeTable:
         return written
 
     def retry(self, change: Callable[[], _T]) -> _T:
-        """What a change of the table returns, which is tried again where another process was first.
-
-        Args:
-            change: called with the table at its last version.
+        """What a change of the table at its last version returns; it is tried again where another process was first.
 
         Raises:
             LakeError: others were first too often, or the change failed.
@@ -413,11 +390,7 @@ class LakeTable:
     # -- the library's table
 
     def delta(self) -> Any:
-        """The table as the library has it, at its last version, for maintenance.
-
-        Raises:
-            LakeError: there is no table.
-        """
+        """The table as the library has it, at its last version, for maintenance; `LakeError` if there is none."""
         return self._existing()
 
     def store(self) -> Any:
@@ -474,21 +447,8 @@ class LakeTable:
                 column("num_records"),
                 column("size_bytes"),
                 [low if low == high else None for low, high in runs],
-                column("min._ts_ns"),
-                column("max._ts_ns"),
-                column("min._received_ns"),
-                column("max._received_ns"),
-                column(f"min.{HASH}"),
-                column(f"max.{HASH}"),
-                column("min._agent"),
-                column("max._agent"),
-                column("min._object"),
-                column("max._object"),
+                *(column(f"{end}.{name}") for name in LIMITS for end in ("min", "max")),
                 strict=True,
             )
         ]
         return tuple(sorted(found, key=lambda file: (file.date or "", file.first_ns or 0, file.path)))
-
-
-def _partition(dataset: Any, file: TableFile) -> Any:
-    return None if file.date is None else dataset.field(DATE) == file.date

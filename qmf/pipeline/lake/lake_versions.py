@@ -1,14 +1,78 @@
-"""The tables of a lake at a moment, for streams: up to where they can be read, and until when they are complete."""
+"""The tables of a lake at a moment, for streams: up to where they can be read, and until when they are complete.
+
+The recorders of a lake that is a folder are seen by the files of their states, see
+`qmf.pipeline.record.writer_state`.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
 
 import attrs
 
+from qmf.pipeline.errors import lake_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.recorders import find_settled
+from qmf.pipeline.lake.location import local_path
 from qmf.pipeline.lake.waiting import waiting_since
+
+_Found = TypeVar("_Found")
+
+#: Seconds that a reader waits for a recorder to complete a batch, and between two looks.
+_WAIT_LIMIT, _POLL_INTERVAL = 2.0, 0.01
+
+
+def is_recording(lake: DeltaLake) -> bool:
+    """True while a recorder on this machine holds its lock on the lake."""
+    return any(_is_locked(path) for path in _writer_files(lake, "lock"))
+
+
+def is_committing(lake: DeltaLake) -> bool:
+    """True while a batch of a recorder on this machine may be in some of its tables only."""
+    return bool(_writer_files(lake, "*.arrow"))
+
+
+def find_settled(lake: DeltaLake, find: Callable[[], _Found]) -> _Found:
+    """What a function finds at a moment at which no batch of a recorder is in some of its tables only.
+
+    It looks for versions of tables. After some seconds its result counts, whatever recorders do.
+    """
+    give_up = time.monotonic() + _WAIT_LIMIT
+    while True:
+        late = time.monotonic() > give_up
+        if late or not is_committing(lake):
+            found = find()
+            if late or not is_committing(lake):
+                return found
+        time.sleep(_POLL_INTERVAL)
+
+
+def batches_of_recorders(lake: DeltaLake) -> frozenset[Path]:
+    """The batches that recorders have not committed whole now, by their files without the suffix.
+
+    Those that killed recorders left are not among them.
+    """
+    files = [path for suffix in ("arrow", "waiting") for path in _writer_files(lake, f"*.{suffix}")]
+    return frozenset(path.with_suffix("") for path in files if _is_locked(path.with_name("lock")))
+
+
+def _is_locked(path: Path) -> bool:
+    with lake_errors(path):
+        try:
+            with path.open(encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except FileNotFoundError:
+            pass
+    return False
+
+
+def _writer_files(lake: DeltaLake, pattern: str) -> list[Path]:
+    return list(local_path(lake.url).glob(f"_pending/*/{pattern}")) if lake.is_local else []
 
 
 @attrs.frozen
@@ -29,16 +93,7 @@ class LakeVersions:
 
 
 def find_versions(lake: DeltaLake, find: Callable[[], Mapping[str, int]], now_ns: Callable[[], int]) -> LakeVersions:
-    """The versions that a function finds, at such a moment.
-
-    Args:
-        lake: with the tables.
-        find: looks for the versions; it may be called again.
-        now_ns: ns since 1970.
-
-    Raises:
-        LakeError: the file system failed.
-    """
+    """The versions that a function finds, at such a moment; it may be called again."""
     before = waiting_since(lake, now_ns())
     versions = find_settled(lake, find)
     after = waiting_since(lake, now_ns())

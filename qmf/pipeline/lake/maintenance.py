@@ -6,6 +6,7 @@ Files that a commit takes out of a table stay until `vacuum` deletes them, so th
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,15 +16,36 @@ import attrs
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.clustering import clustered_days
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.free_space import check_space
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.location import check_space
 from qmf.pipeline.lake.table_files import GROUP_ROWS
 from qmf.pipeline.lake.table_log import remove_entries
 from qmf.pipeline.lake.table_paths import kind_path
+
+
+@attrs.frozen
+class Finding:
+    """Something that is wrong with a lake, or worth knowing.
+
+    Attributes:
+        place: the file, table or run.
+        text: what is wrong.
+        repaired: what was done; empty where nothing was.
+        is_damage: False for what needs no repair.
+    """
+
+    place: str
+    text: str
+    repaired: str = ""
+    is_damage: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text}" + (f": {self.repaired}" if self.repaired else "")
+
 
 #: Size of files after `optimize`: large enough that opening one costs little, small enough for one task.
 TARGET_BYTES = 128 * 1024 * 1024
@@ -37,20 +59,13 @@ RETAIN = "retain"
 #: The name under which such a commit notes the version before it.
 _BEFORE_DROP = "before_retain"
 
-
 _HOURS_PER_DAY = 24
 _SECONDS_PER_DAY = 86_400
 
 
 @attrs.frozen
 class MaintenanceCounts:
-    """What was done.
-
-    Attributes:
-        combined, written: files that were combined, and files written from them.
-        rows: of days that were dropped.
-        deleted: files deleted.
-    """
+    """What was done: files combined, and written from them; rows of days that were dropped; files deleted."""
 
     combined: int = 0
     written: int = 0
@@ -58,12 +73,7 @@ class MaintenanceCounts:
     deleted: int = 0
 
     def __add__(self, other: MaintenanceCounts) -> MaintenanceCounts:
-        return MaintenanceCounts(
-            self.combined + other.combined,
-            self.written + other.written,
-            self.rows + other.rows,
-            self.deleted + other.deleted,
-        )
+        return MaintenanceCounts(*map(operator.add, attrs.astuple(self), attrs.astuple(other)))
 
 
 def optimize_table(
@@ -71,16 +81,12 @@ def optimize_table(
 ) -> MaintenanceCounts:
     """Combine the small files of each day of a table that is not clustered. Rows that one commit wrote stay together.
 
+    Others may write and read meanwhile. Running it again does nothing more.
+
     Args:
-        table: to work on; others may write and read meanwhile.
+        table: to work on.
         before: only days before this one, ``2030-01-31``; None for all, today with the files written so far.
         target_bytes: files are combined up to this size; larger ones are not touched.
-
-    Returns:
-        what was done. Running it again does nothing more.
-
-    Raises:
-        LakeError: the file system failed.
     """
     delta = import_deltalake()
     if before is not None and not _has_days(table):
@@ -124,7 +130,6 @@ def retain(
             False leaves the lake as it is. None drops without a question.
 
     Raises:
-        LakeError: the file system failed.
         ValueError: a number of days is negative.
     """
     if days < 0 or grace_days < 0:
@@ -154,13 +159,10 @@ def _old_rows(lake: DeltaLake, limit: str) -> tuple[dict[str, int], int]:
 def vacuum(lake: DeltaLake, *, grace_days: float = GRACE_DAYS) -> MaintenanceCounts:
     """Delete the files that no version needs any more, and the entries of logs that checkpoints replace.
 
-    Args:
-        lake: to work on.
-        grace_days: files stay for so long after the commit that took them out, and entries for so long after theirs.
-            Files that no entry names, since a killed writer left them or their entry went, stay for a day at least.
+    Files stay for so many days after the commit that took them out, and entries for so long after theirs. Files that no
+    entry names, since a killed writer left them or their entry went, stay for a day at least.
 
     Raises:
-        LakeError: the file system failed.
         ValueError: the number of days is negative.
     """
     if grace_days < 0:

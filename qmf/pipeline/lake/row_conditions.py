@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from qmf.pipeline.errors import import_extra
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.table_files import TableFile
 
@@ -27,6 +28,7 @@ _COMPARED = (EQUAL, LESS, AT_MOST, GREATER, AT_LEAST, IN)
 
 #: Columns with limits in the logs of tables, and how they are there: first and last value, and units of these.
 _LIMITS: Mapping[str, tuple[str, str]] = {
+    "_run": ("run", "run"),
     "_ts_ns": ("first_ns", "last_ns"),
     "_received_ns": ("first_received_ns", "last_received_ns"),
     "_agent": ("first_agent", "last_agent"),
@@ -70,9 +72,7 @@ class RowCondition:
 
     def expression(self, type: Any) -> Any:
         """The condition as an expression of pyarrow; only where it `fits` the type of the column."""
-        pa = import_pyarrow()
-        from pyarrow import compute
-
+        pa, compute = import_pyarrow(), import_extra("pyarrow.compute")
         field = compute.field(self.column)
         if self.test == IS_NULL:
             found = field.is_null()
@@ -120,8 +120,6 @@ _TEXTS: Mapping[str, Callable[[Any, Any, str], Any]] = {
 def may_have(file: TableFile, conditions: Sequence[RowCondition]) -> bool:
     """True unless the limits of a file's values show that none of its rows meets all conditions."""
     for condition in conditions:
-        if condition.column == "_run" and file.run is not None and not condition.may_be_between(file.run, file.run):
-            return False
         if condition.column == "_ts" and file.first_ns is not None and file.last_ns is not None:
             if not condition.may_be_between(_time(file.first_ns), _time(file.last_ns)):
                 return False
@@ -133,12 +131,7 @@ def may_have(file: TableFile, conditions: Sequence[RowCondition]) -> bool:
 
 
 def row_groups(parquet: Any, conditions: Sequence[RowCondition]) -> list[int] | None:
-    """The row groups of a file that may have rows that meet all conditions, by their limits; None for all.
-
-    Args:
-        parquet: pyarrow's `ParquetFile`.
-        conditions: that fit the types of the columns.
-    """
+    """The row groups of a `ParquetFile` that may have rows that meet all conditions, by their limits; None for all."""
     own = [item for item in conditions if item.test in _COMPARED and not item.negated]
     if not own:
         return None

@@ -20,8 +20,7 @@ from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local
 from qmf.pipeline.lake.table_files import GROUP_ROWS, WrittenFile
-from qmf.pipeline.lake.table_log import LOG
-from qmf.pipeline.lake.table_settings import exact_statistics, table_settings
+from qmf.pipeline.lake.table_log import LOG, exact_statistics, table_settings
 
 #: Bytes of a file that are copied at once.
 _COPIED_BYTES = 1 << 20
@@ -29,12 +28,7 @@ _COPIED_BYTES = 1 << 20
 
 @attrs.frozen
 class WrittenRows:
-    """What was written.
-
-    Attributes:
-        files: the new ones.
-        counts: numbers of rows by the values of some columns.
-    """
+    """What was written: new files, and numbers of rows by the values of some columns."""
 
     files: tuple[WrittenFile, ...] = ()
     counts: Mapping[tuple[str, ...], int] = attrs.field(factory=dict)
@@ -59,20 +53,14 @@ def write_rows(
     name: str = "part",
     target_bytes: int | None = None,
 ) -> WrittenRows:
-    """Write rows as files into the folder of a table.
+    """Write Arrow record batches of a schema as files into the folder of a table.
 
     Args:
-        table: to write for.
-        batches: Arrow record batches.
-        schema: of these, as an Arrow schema.
         by: columns by which the table is partitioned.
         counted: columns by whose values rows are counted.
         statistics: columns of whose values each file has the limits; none for those of the table.
         name: the beginning of the names of the files.
         target_bytes: size of a file at most, about; None for one file of each partition.
-
-    Raises:
-        LakeError: the file system or the object store failed.
     """
     delta, pa = import_deltalake(), import_pyarrow()
     counts: Counter[tuple[str, ...]] = Counter()
@@ -103,8 +91,7 @@ def write_rows(
 class _Pulled:
     """An iterator in a thread of its own: the library, which pulls it, cannot be called where it does so.
 
-    Attributes:
-        error: that ended it; None for none.
+    `error` is what ended it, or None.
     """
 
     def __init__(self, batches: Iterator[Any]) -> None:

@@ -10,10 +10,9 @@ import attrs
 
 from qmf.pipeline.duckdb_queries import parquet_files, quote_name, text
 from qmf.pipeline.lake.arrow import arrow_schema
-from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.columns import HASH, ClassVersion, Columns, ColumnType
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local
-from qmf.pipeline.lake.row_columns import HASH, Columns
 from qmf.pipeline.lake.table_files import TableFile
 
 _SQL_TYPES = {
@@ -34,11 +33,9 @@ _numbers = itertools.count(1)
 
 @attrs.frozen
 class RowSource:
-    """Files of a table whose rows a query reads.
+    """Files of a version of a table, whose rows a query reads.
 
     Attributes:
-        table: the table.
-        files: of one of its versions.
         columns: those of the rows; files may lack some, which are null then.
         hash: only rows of this version of the class; None for all rows.
         condition: in SQL, for the rows that count; empty for all.
@@ -58,7 +55,12 @@ class RowSource:
         if len(versions) > 1:
             return cls(table, tuple(files), columns)
         hash = versions[0].hash
-        return cls(table, tuple(file for file in files if _may_have(file, hash)), columns, hash)
+        own = (
+            file
+            for file in files
+            if file.first_hash is None or file.last_hash is None or file.first_hash <= hash <= file.last_hash
+        )
+        return cls(table, tuple(own), columns, hash)
 
     def __bool__(self) -> bool:
         return bool(self.files)
@@ -69,11 +71,7 @@ class RowSource:
         return sum(file.rows for file in self.files)
 
     def sql(self, connection: Any) -> str:
-        """The rows as SQL, a part of ``from``.
-
-        Args:
-            connection: to DuckDB, that the query runs on; rows of an object store are made known to it.
-        """
+        """The rows as SQL, a part of ``from``; those of an object store are made known to the connection."""
         parts = [] if self.hash is None or self._is_pure else [f"{quote_name(HASH)} = {text(self.hash)}"]
         parts += [self.condition] if self.condition else []
         where = f" where {' and '.join(parts)}" if parts else ""
@@ -94,8 +92,3 @@ class RowSource:
     def _is_pure(self) -> bool:
         """True if all rows of the files are wanted, and each file has all columns."""
         return all(file.first_hash == self.hash == file.last_hash for file in self.files)
-
-
-def _may_have(file: TableFile, hash: str) -> bool:
-    """True for files that may have rows of a class version."""
-    return file.first_hash is None or file.last_hash is None or file.first_hash <= hash <= file.last_hash

@@ -20,11 +20,13 @@ from typing import Any
 
 import attrs
 
+from qmf.pipeline.duckdb_queries import text
+from qmf.pipeline.errors import import_extra
 from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.heartbeat_spans import agents_since, joined_spans, shared_spans, spans_of_file
-from qmf.pipeline.lake.heartbeats import LONGEST_NS
+from qmf.pipeline.lake.heartbeats import LONGEST_NS, agents_since, joined_spans, shared_spans, spans_of_file
 from qmf.pipeline.lake.table_files import TableFile
 
 #: An agent without a heartbeat for so long, or for three of its intervals, is one that the recorder does not have.
@@ -36,12 +38,9 @@ _FEW = 50
 
 @attrs.frozen
 class RunPresence:
-    """A time during which a run had an agent.
+    """A time, from its first to its last heartbeat, during which a run had an agent.
 
-    Attributes:
-        run, agent: their names.
-        first_ns, last_ns: times of the first and the last heartbeat.
-        silence_ns: how far the agent's other rows may be from these at most.
+    Its other rows may be farther from these by `silence_ns` at most.
     """
 
     run: str
@@ -81,11 +80,7 @@ class RecordedRuns:
     def left_out_rows(self, first_ns: int | None = None, last_ns: int | None = None) -> tuple[LeftOut, ...]:
         """The rows to leave out, sorted by agent, run and time; none, mostly, and then nothing was read.
 
-        Args:
-            first_ns, last_ns: the range of `_ts_ns` that is read; None for all.
-
-        Raises:
-            LakeError: the lake cannot be read.
+        With times only those of this range of `_ts_ns`.
         """
         version = self._lake.kind_table(RowKind.HEARTBEATS).version()
         if version is None:
@@ -99,10 +94,8 @@ class RecordedRuns:
     def decided_until(self, now_ns: int) -> int | None:
         """The time of arrival up to which it is known whose rows count; None for all, as where one run records.
 
-        While several runs record, heartbeats that decide about a row may come later than the row.
-
-        Args:
-            now_ns: nanoseconds since 1970: runs that have been silent for long have ended.
+        While several runs record, heartbeats that decide about a row may come later than the row. Runs that have been
+        silent for long before `now_ns` have ended.
         """
         table = self._lake.kind_table(RowKind.HEARTBEATS)
         if table.version() is None:
@@ -142,16 +135,7 @@ class RecordedRuns:
 
 
 def agents_of_others(lake: DeltaLake, run: str, since_ns: int) -> dict[str, set[str]]:
-    """The agents that other runs have recorded lately, by run.
-
-    Args:
-        lake: to read.
-        run: that asks.
-        since_ns: time of arrival of heartbeats, by the clocks of the recorders.
-
-    Raises:
-        LakeError: the lake cannot be read.
-    """
+    """The agents that other runs than one have recorded lately, by run, as far as heartbeats arrived since a time."""
     table = lake.kind_table(RowKind.HEARTBEATS)
     if table.version() is None:
         return {}
@@ -167,11 +151,7 @@ def agents_of_others(lake: DeltaLake, run: str, since_ns: int) -> dict[str, set[
 
 
 def find_left_out(presences: Iterable[RunPresence]) -> tuple[LeftOut, ...]:
-    """The rows to leave out. Pure.
-
-    Args:
-        presences: of any agents and runs.
-    """
+    """The rows to leave out, by the presences of any agents and runs. Pure."""
     agents: dict[str, list[RunPresence]] = defaultdict(list)
     for item in presences:
         agents[item.agent].append(item)
@@ -186,14 +166,10 @@ def find_left_out(presences: Iterable[RunPresence]) -> tuple[LeftOut, ...]:
 
 
 def counted_condition(rows: Sequence[LeftOut]) -> str:
-    """A condition in SQL that is true for rows that count, for DuckDB and Spark; empty where all count.
-
-    Args:
-        rows: that are left out.
-    """
+    """A condition in SQL that leaves rows out, for DuckDB and Spark; empty where there are none."""
     if len(rows) > _FEW:
         # A join, where a list of conditions would be compared with each row.
-        values = ", ".join(f"({_text(row.agent)}, {_text(row.run)}, {row.first_ns}, {row.end_ns})" for row in rows)
+        values = ", ".join(f"({text(row.agent)}, {text(row.run)}, {row.first_ns}, {row.end_ns})" for row in rows)
         return (
             f"(_agent IS NULL OR NOT EXISTS (SELECT 1 FROM (VALUES {values}) AS left_out "
             "(agent, run, first_ns, end_ns) "
@@ -201,7 +177,7 @@ def counted_condition(rows: Sequence[LeftOut]) -> str:
             "AND _ts_ns >= left_out.first_ns AND _ts_ns < left_out.end_ns))"
         )
     parts = [
-        f"(_run = {_text(row.run)} AND _agent = {_text(row.agent)}"
+        f"(_run = {text(row.run)} AND _agent = {text(row.agent)}"
         f" AND _ts_ns >= {row.first_ns} AND _ts_ns < {row.end_ns})"
         for row in rows
     ]
@@ -240,11 +216,9 @@ def _clusters(items: Iterable[RunPresence]) -> list[list[RunPresence]]:
 
 
 def _in_cluster(cluster: Sequence[RunPresence], before: int | None, after: int | None) -> list[LeftOut]:
-    """The rows to leave out of presences that overlap.
+    """The rows to leave out of presences that overlap, in the order of their start.
 
-    Args:
-        cluster: in the order of their start.
-        before, after: the end of what was before, and the start of what follows.
+    `before` is the end of what was before, `after` the start of what follows.
     """
     if len({item.run for item in cluster}) < 2:
         return []
@@ -267,5 +241,47 @@ def _in_cluster(cluster: Sequence[RunPresence], before: int | None, after: int |
     return found
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+#: Between the names of an agent and of a run; in neither of them.
+_SEPARATOR = "\0"
+
+
+class CountedRows:
+    """Tells rows that count from those that are left out, by one look-up for each row."""
+
+    #: The columns that decide.
+    columns = ("_run", "_agent", "_ts_ns")
+
+    def __init__(self, left_out: Sequence[LeftOut]) -> None:
+        """Prepare for rows that are left out."""
+        pa = import_pyarrow()
+        times: list[dict[str, tuple[int, int]]] = []
+        for row in left_out:
+            key = f"{row.agent}{_SEPARATOR}{row.run}"
+            layer = next((layer for layer in times if key not in layer), None)
+            if layer is None:
+                times.append(layer := {})
+            layer[key] = (row.first_ns, row.end_ns)
+        #: Keys of agents in runs, each once, and their first times and ends, as Arrow arrays.
+        self._layers = [
+            (pa.array(layer, pa.string()), *(pa.array(ends, pa.int64()) for ends in zip(*layer.values(), strict=True)))
+            for layer in times
+        ]
+
+    def of(self, rows: Any) -> Any:
+        """The rows of a table or a record batch that count; it has `columns`."""
+        if not self._layers or not rows.num_rows:
+            return rows
+        compute = import_extra("pyarrow.compute")
+        time = rows["_ts_ns"]
+        # Rows without an agent belong to no one else.
+        key = compute.binary_join_element_wise(rows["_agent"], rows["_run"], _SEPARATOR)
+        left = None
+        for keys, firsts, ends in self._layers:
+            place = compute.index_in(key, value_set=keys)
+            inside = compute.and_(
+                compute.greater_equal(time, compute.take(firsts, place)),
+                compute.less(time, compute.take(ends, place)),
+            )
+            inside = compute.fill_null(inside, False)
+            left = inside if left is None else compute.or_(left, inside)
+        return rows.filter(compute.invert(left))

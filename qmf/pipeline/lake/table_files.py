@@ -7,12 +7,16 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.errors import import_extra
+from qmf.pipeline.lake.columns import HASH
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.location import is_local
 
 #: Rows of a row group at most: small ones cost readers more than their rows, large ones are memory while writing.
 GROUP_ROWS = 250_000
+
+#: The columns with limits of values in logs, in the order of the fields of `TableFile`.
+LIMITS = ("_ts_ns", "_received_ns", HASH, "_agent", "_object")
 
 
 @attrs.frozen
@@ -77,12 +81,7 @@ def in_portions(files: FilesByTable, rows: int) -> Iterator[FilesByTable]:
 
 @attrs.frozen
 class TableSnapshot:
-    """The files of a table at one version, the oldest day first.
-
-    Attributes:
-        version: of the table.
-        files: that hold its rows.
-    """
+    """The files of a table at one version, the oldest day first."""
 
     version: int
     files: tuple[TableFile, ...]
@@ -117,12 +116,18 @@ def file_system(url: str, options: Mapping[str, str]) -> Any:
     Raises:
         LakeError: the object store is not known, or its settings are wrong.
     """
-    import_pyarrow()
-    from pyarrow import fs
-
+    fs = import_extra("pyarrow.fs")
     if is_local(url):
         return fs.SubTreeFileSystem(url, fs.LocalFileSystem())
     from deltalake.fs import DeltaStorageHandler
 
     with delta_errors(url):
         return fs.PyFileSystem(DeltaStorageHandler(url, dict(options)))
+
+
+def list_folder(url: str, options: Mapping[str, str], folder: str) -> list[Any]:
+    """What is in a folder of `file_system`, as pyarrow has it; nothing where it is missing."""
+    selector = import_extra("pyarrow.fs").FileSelector(folder, allow_not_found=True)
+    with delta_errors(f"{url}/{folder}"):
+        found: list[Any] = file_system(url, options).get_file_info(selector)
+    return found

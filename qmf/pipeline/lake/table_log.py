@@ -1,116 +1,110 @@
-"""The log of a Delta table: what its entries say, and file by file which of them are damaged."""
+"""The log of a Delta table: what its entries say, which of its files are damaged, and the settings that it keeps.
+
+The library keeps what it knows of a table, and makes a list of all files after each commit; a follower of dozens of
+tables would pay for that with each look. So the newest commits of a table in a folder are read here where they only add
+files, as those of recorders do; for all others the library is asked.
+
+A table that gets a commit every ten seconds has 8640 entries a day in its log, which outweigh its rows unless they are
+small and go away: entries have figures of few columns, checkpoints do not list files that were taken out long ago, and
+what checkpoints replace is deleted after some hours. Streams whose position is older, and readers of older versions,
+are told which is the oldest version.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import attrs
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.columns import DATE, HASH
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
-from qmf.pipeline.lake.table_files import file_system
+from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.lake.table_files import LIMITS, TableFile, file_system, list_folder
 
 LOG = "_delta_log"
 
-_ENTRY = re.compile(r"(\d{20})\.json")
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\b.*\.parquet")
+#: The names of entries, and of checkpoints.
+_NAMES = re.compile(r"(\d{20})\.(?:json|(checkpoint)\b.*\.parquet)")
 
 
 @attrs.frozen
-class DamagedLogFile:
-    """A file of a log that cannot be read.
+class LogFile:
+    """An entry of a log, or a checkpoint.
 
     Attributes:
         path: inside the table.
         version: of the table that it belongs to.
         is_checkpoint: it repeats what entries say.
-        reason: in a few words.
+        time: when it was written, in seconds since 1970.
+        damage: why it cannot be read, in a few words; empty where that was not looked for, or it can be.
     """
 
     path: str
     version: int
     is_checkpoint: bool
-    reason: str
+    time: float
+    damage: str = ""
 
 
-def damaged_log_files(url: str, options: Mapping[str, str]) -> list[DamagedLogFile]:
-    """The files of a table's log that cannot be read, in order.
+def _log_files(url: str, options: Mapping[str, str]) -> list[LogFile]:
+    """The entries and checkpoints of a log, the oldest first."""
+    found = [
+        LogFile(f"{LOG}/{info.base_name}", int(match[1]), bool(match[2]), info.mtime_ns / 1e9)
+        for info in list_folder(url, options, LOG)
+        if (match := _NAMES.fullmatch(info.base_name))
+    ]
+    return sorted(found, key=lambda file: (file.version, file.time))
 
-    Raises:
-        LakeError: the log itself cannot be read.
-    """
-    pa = import_pyarrow()
-    from pyarrow import fs
 
+def damaged_log_files(url: str, options: Mapping[str, str]) -> list[LogFile]:
+    """The files of a table's log that cannot be read, in order."""
     store = file_system(url, options)
     found = []
-    with delta_errors(f"{url}/{LOG}"):
-        entries = store.get_file_info(fs.FileSelector(LOG))
-    for entry in sorted(entries, key=lambda entry: str(entry.base_name)):
-        name = entry.base_name
-        reason = None
-        if match := _ENTRY.fullmatch(name):
-            with delta_errors(f"{url}/{LOG}/{name}"), store.open_input_stream(f"{LOG}/{name}") as stream:
-                reason = _entry_damage(stream.read())
-        elif match := _CHECKPOINT.fullmatch(name):
+    for file in _log_files(url, options):
+        damage = None
+        if file.is_checkpoint:
             try:
-                pa.parquet.read_metadata(store.open_input_file(f"{LOG}/{name}"))
+                import_pyarrow().parquet.read_metadata(store.open_input_file(file.path))
             except (OSError, ValueError) as error:
-                reason = str(error).splitlines()[0]
-        if match and reason is not None:
-            found.append(DamagedLogFile(f"{LOG}/{name}", int(match[1]), not name.endswith(".json"), reason))
+                damage = str(error).splitlines()[0]
+        else:
+            with delta_errors(f"{url}/{file.path}"), store.open_input_stream(file.path) as stream:
+                damage = _entry_damage(stream.read())
+        if damage is not None:
+            found.append(attrs.evolve(file, damage=damage))
     return found
 
 
 def oldest_version(url: str, options: Mapping[str, str]) -> int:
-    """The oldest version of a table that can be read; 0 for a log without any.
-
-    Raises:
-        LakeError: the log cannot be read.
-    """
+    """The oldest version of a table that can be read; 0 for a log without any."""
     files = _log_files(url, options)
     # Without the first entry, reading begins with a checkpoint.
-    whole = any(version == 0 and not is_checkpoint for version, _time, is_checkpoint, _path in files)
-    checkpoints = (version for version, _time, is_checkpoint, _path in files if is_checkpoint)
-    return 0 if whole else min(checkpoints, default=0)
+    whole = any(file.version == 0 and not file.is_checkpoint for file in files)
+    return 0 if whole else min((file.version for file in files if file.is_checkpoint), default=0)
 
 
 def entry_time(url: str, options: Mapping[str, str], version: int) -> float | None:
-    """When the entry of a version was written, in seconds since 1970; None where it is gone.
-
-    Raises:
-        LakeError: the log cannot be read.
-    """
-    files = _log_files(url, options)
-    return next(
-        (time for number, time, is_checkpoint, _path in files if (number, is_checkpoint) == (version, False)), None
-    )
+    """When the entry of a version was written, in seconds since 1970; None where it is gone."""
+    times = (file.time for file in _log_files(url, options) if file.version == version and not file.is_checkpoint)
+    return next(times, None)
 
 
 def remove_entries(url: str, options: Mapping[str, str], before: float) -> None:
-    """Delete the entries and checkpoints of a log that a newer checkpoint replaces.
-
-    Args:
-        url: of the table.
-        options: of the object store.
-        before: only what the last checkpoint before this time replaces, in seconds since 1970.
-
-    Raises:
-        LakeError: the file system failed.
-    """
-    files = _log_files(url, options)
-    checkpoints = (version for version, time, is_checkpoint, _path in files if is_checkpoint and time <= before)
-    replaced = max(checkpoints, default=0)
-    store = file_system(url, options)
+    """Delete the entries and checkpoints that the last checkpoint before a time, in seconds since 1970, replaces."""
+    files, store = _log_files(url, options), file_system(url, options)
+    replaced = max((file.version for file in files if file.is_checkpoint and file.time <= before), default=0)
     # The oldest first: what is left is read from a checkpoint on, whenever this is interrupted.
-    for version, _time, _is_checkpoint, path in sorted(files):
-        if version < replaced:
-            with delta_errors(f"{url}/{path}"):
-                store.delete_file(path)
+    for file in files:
+        if file.version < replaced:
+            with delta_errors(f"{url}/{file.path}"):
+                store.delete_file(file.path)
 
 
 def commit_properties(writer: str | None, batch: int, numbers: Mapping[str, int] | None) -> Any:
@@ -118,20 +112,6 @@ def commit_properties(writer: str | None, batch: int, numbers: Mapping[str, int]
     delta = import_deltalake()
     named = {**(numbers or {}), **({} if writer is None else {writer: batch})}
     return delta.CommitProperties(app_transactions=[delta.Transaction(name, number) for name, number in named.items()])
-
-
-def _log_files(url: str, options: Mapping[str, str]) -> list[tuple[int, float, bool, str]]:
-    """The entries and checkpoints of a log: version, time of writing, whether it is a checkpoint, and path."""
-    import_pyarrow()
-    from pyarrow import fs
-
-    with delta_errors(f"{url}/{LOG}"):
-        found = file_system(url, options).get_file_info(fs.FileSelector(LOG))
-    return [
-        (int(match[1]), info.mtime_ns / 1e9, not info.base_name.endswith(".json"), f"{LOG}/{info.base_name}")
-        for info in found
-        if (match := _ENTRY.fullmatch(info.base_name) or _CHECKPOINT.fullmatch(info.base_name))
-    ]
 
 
 def named_failure(url: str, options: Mapping[str, str], error: LakeError) -> LakeError:
@@ -142,7 +122,7 @@ def named_failure(url: str, options: Mapping[str, str], error: LakeError) -> Lak
         return error
     if not damaged:
         return error
-    return LakeError(f"{url}/{damaged[0].path}: damaged: {damaged[0].reason}; see qmf-pipeline check")
+    return LakeError(f"{url}/{damaged[0].path}: damaged: {damaged[0].damage}; see qmf-pipeline check")
 
 
 def _entry_damage(content: bytes) -> str | None:
@@ -154,3 +134,96 @@ def _entry_damage(content: bytes) -> str | None:
     except ValueError:
         return "it is cut off, or not JSON"
     return None if actions and all(isinstance(action, dict) for action in actions) else "it has no actions"
+
+
+#: What a commit may hold that only adds files.
+_ADDING = frozenset({"commitInfo", "txn", "add"})
+
+
+def files_added_since(url: str, version: int, until: int | None = None) -> tuple[int, list[TableFile]] | None:
+    """The files that commits after a version added, up to another or the last one, and the number of the last commit.
+
+    None where the library must be asked: commits changed something else or are damaged, entries of the log were
+    removed, or the table isn't in a folder.
+    """
+    if not is_local(url):
+        return None
+    log = Path(url, LOG)
+    found: list[TableFile] = []
+    try:
+        while version != until and (entry := log / f"{version + 1:020}.json").exists():
+            for line in entry.read_text().splitlines():
+                action = json.loads(line)
+                if not _ADDING.issuperset(action) or not action.get("add", {}).get("dataChange", True):
+                    return None
+                if "add" in action:
+                    found.append(_file(url, action["add"]))
+            version += 1
+        checkpoint = log / "_last_checkpoint"
+        if until is not None and version < until:
+            return None
+        if until is None and checkpoint.exists() and json.loads(checkpoint.read_text())["version"] > version:
+            return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return version, found
+
+
+def _file(url: str, add: Mapping[str, Any]) -> TableFile:
+    stats = json.loads(add["stats"])
+    ends = stats.get("minValues", {}), stats.get("maxValues", {})
+    path, (run, last_run) = unquote(add["path"]), (end.get("_run") for end in ends)
+    limits = (end.get(name) for name in LIMITS for end in ends)
+    facts = (add["partitionValues"].get(DATE), stats["numRecords"], add["size"], run if run == last_run else None)
+    return TableFile(path, f"{url}/{path}", *facts, *limits)
+
+
+#: Commits from one checkpoint of a table's log to the next: each reader reads the log since the last one.
+CHECKPOINT_COMMITS = 100
+
+#: Hours that entries of a log stay: a stream may stand still for so long, so one that is run once a day goes on. Each
+#: commit takes a list of the log's folder, so more files would make all commits slower.
+LOG_HOURS = 30
+
+#: Columns of recorded rows with statistics: those that readers choose files by. Some tables lack some of them.
+RECORDED_STATISTICS = ("_run", "_seq", "_ts_ns", "_received_ns", HASH)
+
+#: Those of tables with days that are clustered: readers of one object choose files by it.
+CLUSTERED_STATISTICS = (*RECORDED_STATISTICS, "_agent", "_object")
+
+_RETENTION = "delta.logRetentionDuration"
+
+#: The property of a table that names the columns with statistics.
+_STATISTICS = "delta.dataSkippingStatsColumns"
+
+
+def exact_statistics(schema: Any) -> tuple[str, ...]:
+    """The columns of a schema in Arrow whose limits the library notes exactly, so that readers find rows by them.
+
+    It takes an infinity, or what is no number, for no limit, and a decimal of more than 63 bits for the largest of 63:
+    readers who choose files by such limits miss rows. Nor can the property name columns that are no identifiers.
+    """
+    types = import_pyarrow().types
+    inexact = (types.is_floating, types.is_decimal, types.is_nested)
+    return tuple(
+        field.name for field in schema if field.name.isidentifier() and not any(test(field.type) for test in inexact)
+    )
+
+
+def table_settings(statistics: Sequence[str] = ()) -> dict[str, str]:
+    """The properties of a table, in the words of the Delta protocol; no statistics are the library's choice."""
+    found = {
+        "delta.checkpointInterval": str(CHECKPOINT_COMMITS),
+        _RETENTION: f"interval {LOG_HOURS} hours",
+        # `vacuum` needs them to know when files were taken out; it finds older ones by the folder.
+        "delta.deletedFileRetentionDuration": "interval 1 hours",
+    }
+    return {**found, _STATISTICS: ",".join(statistics)} if statistics else found
+
+
+def lacking_settings(configuration: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """The property that names the columns with statistics, where a table lacks some; others stay as they are."""
+    text = wanted.get(_STATISTICS)
+    if text is None or set(text.split(",")) <= set((configuration.get(_STATISTICS) or "").split(",")):
+        return {}
+    return {_STATISTICS: text}

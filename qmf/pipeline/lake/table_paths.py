@@ -33,23 +33,13 @@ def kind_path(kind: RowKind) -> str:
 
 
 def class_path(kind: RowKind, package: str, name: str, hash: str = "") -> str:
-    """The path of the table of a class.
-
-    Args:
-        kind: objects or events.
-        package, name: of the class.
-        hash: of a version that has a table of its own; empty for the table of the class.
-    """
+    """The path of the table of a class of objects or events; with a hash of a version that has a table of its own."""
     own = f"@{_escape(hash.replace('-', '')[:_HASH_CHARACTERS])}" if hash else ""
     return f"{kind.value}/{_escape(package)}/{_escape(name)}{own}"
 
 
 def class_of_path(path: str) -> tuple[RowKind, str, str]:
-    """Kind, package and name of a class from the path of its table.
-
-    Raises:
-        ValueError: it is not the path of a class's table.
-    """
+    """Kind, package and name of a class from the path of its table; `ValueError` if it is not one."""
     kind, package, name = path.split("/")
     return RowKind(kind), _unescape(package), _unescape(name.partition("@")[0])
 

@@ -14,24 +14,25 @@ folder as in an object store.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 import re
 import secrets
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
 
 from qmf._atomic_files import TEMPORARY, replace_file
 from qmf.pipeline.errors import LakeError, lake_errors
-from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.location import local_path
-from qmf.pipeline.lake.table_files import file_system
+from qmf.pipeline.lake.table_files import file_system, list_folder
 
 #: The folders in a lake.
 WAITING, READERS = "_waiting", "_readers"
@@ -51,27 +52,19 @@ _FORGOTTEN_NS = 3600 * 10**9
 
 log = logging.getLogger("qmf.pipeline")
 
+_SYNTAX = re.compile(r"([0-9]{1,4})/([0-9]{1,4})")
+
 
 class Note:
     """A small file in a lake, replaced as a whole. Belongs to one thread at a time."""
 
     def __init__(self, lake: DeltaLake, folder: str, name: str) -> None:
-        """Name it; nothing is written yet.
-
-        Args:
-            lake: that it is in.
-            folder: `WAITING` or `READERS`.
-            name: unique in the folder.
-        """
+        """Name a file, unique in the folder `WAITING` or `READERS`; nothing is written yet."""
         self._lake = lake
         self._path = f"{folder}/{name}.json"
 
     def write(self, content: Mapping[str, object]) -> None:
-        """Replace the content.
-
-        Raises:
-            LakeError: the file system failed.
-        """
+        """Replace the content."""
         data = json.dumps(content).encode()
         if self._lake.is_local:
             path = local_path(self._lake.url) / self._path
@@ -93,13 +86,7 @@ class ReaderNote:
     """What a reader follows, for recorders. Belongs to one thread; close it at the end."""
 
     def __init__(self, lake: DeltaLake, name: str, clock: Callable[[], int]) -> None:
-        """Name a reader; nothing is written yet.
-
-        Args:
-            lake: that it reads.
-            name: of the job, as a part of the file's name.
-            clock: nanoseconds since 1970.
-        """
+        """Name a reader by its job; nothing is written yet. The clock is nanoseconds since 1970."""
         own = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{name}-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
         self._note = Note(lake, READERS, own)
         self._clock = clock
@@ -110,9 +97,6 @@ class ReaderNote:
         """Name the tables, unless the same ones were named lately.
 
         Where the lake cannot be written, this is logged: rows of quiet tables come later then, and none is lost.
-
-        Args:
-            paths: of the tables, in the lake.
         """
         wanted, now = frozenset(paths), self._clock()
         if wanted == self._known and self._renewed is not None and now - self._renewed < RENEWAL_NS:
@@ -135,15 +119,7 @@ class ReaderNote:
 
 
 def followed_tables(lake: DeltaLake, now_ns: int) -> frozenset[str]:
-    """The tables that readers follow now.
-
-    Args:
-        lake: that they read.
-        now_ns: nanoseconds since 1970. What ended an hour before is removed.
-
-    Raises:
-        LakeError: the file system failed.
-    """
+    """The tables that readers follow at a time, in ns since 1970. Notes that ended an hour before are removed."""
     found: set[str] = set()
     for path, content in _notes(lake, READERS):
         if content["until_ns"] >= now_ns:
@@ -156,14 +132,8 @@ def followed_tables(lake: DeltaLake, now_ns: int) -> frozenset[str]:
 def waiting_since(lake: DeltaLake, now_ns: int) -> dict[str, int]:
     """The tables of which recorders have rows that are in no commit, with the arrival of the first one.
 
-    A table is complete until then. Recorders that wrote no news for two minutes have ended, and do not count.
-
-    Args:
-        lake: to look at.
-        now_ns: nanoseconds since 1970.
-
-    Raises:
-        LakeError: the file system failed.
+    A table is complete until then. Recorders that wrote no news for two minutes before `now_ns` have ended, and do not
+    count.
     """
     found: dict[str, int] = {}
     for _path, content in _notes(lake, WAITING):
@@ -187,84 +157,65 @@ def _notes(lake: DeltaLake, folder: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def _contents(lake: DeltaLake, folder: str) -> list[tuple[str, bytes]]:
-    if lake.is_local:
-        root = local_path(lake.url) / folder
-        found = []
-        with lake_errors(root):
-            for path in sorted(root.glob("*.json")):
-                try:
-                    # One that is being written has a name of its own; one may go meanwhile.
-                    found += [] if path.name.startswith(TEMPORARY) else [(f"{folder}/{path.name}", path.read_bytes())]
-                except FileNotFoundError:
-                    continue
-        return found
-    import_pyarrow()
-    from pyarrow import fs
-
+def _contents(lake: DeltaLake, folder: str) -> Iterator[tuple[str, bytes]]:
     store = file_system(lake.url, lake.options)
-    found = []
-    with delta_errors(f"{lake.url}/{folder}"):
-        for entry in store.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
-            if entry.type is fs.FileType.File and entry.base_name.endswith(".json"):
-                try:
-                    with store.open_input_file(f"{folder}/{entry.base_name}") as file:
-                        found.append((f"{folder}/{entry.base_name}", file.read()))
-                except FileNotFoundError:
-                    continue
-    return found
+    for entry in list_folder(lake.url, lake.options, folder):
+        path, name = f"{folder}/{entry.base_name}", entry.base_name
+        # One that is being written has a name of its own; one may go meanwhile.
+        if entry.is_file and name.endswith(".json") and not name.startswith(TEMPORARY):
+            with delta_errors(f"{lake.url}/{path}"), suppress(FileNotFoundError), store.open_input_file(path) as file:
+                yield path, file.read()
+
+
+@attrs.frozen
+class Share:
+    """One of several shares, from 1 to `count`: several recorders divide the agents of a bus, each has those of one."""
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Share:
+        """A share from its text, ``2/5``; `ValueError` if it is none."""
+        match = _SYNTAX.fullmatch(text)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise ValueError(f"a share is a number of several, such as 2/5, not {text!r}")
+        return cls(int(match[1]), int(match[2]))
+
+    def has(self, agent: str | None) -> bool:
+        """True for the agents of this share, and for what is about no agent: that is in all of them.
+
+        The same for all recorders, whatever their machine and version of Python are.
+        """
+        if agent is None:
+            return True
+        digest = hashlib.blake2b(agent.encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % self.count == self.number - 1
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
 
 
 @attrs.frozen
 class RecordedShare:
-    """A share of the agents that a recorder has, or had.
-
-    Attributes:
-        recorder: its name.
-        number, count: of the share.
-        time_ns: of its last news, by its clock.
-    """
+    """A share of the agents that a recorder has, or had; with the time of its last news, by its clock."""
 
     recorder: str
-    number: int
-    count: int
+    share: Share
     time_ns: int
 
 
 def recorded_shares(lake: DeltaLake) -> list[RecordedShare]:
-    """The shares of all recorders that divide the agents of a bus.
-
-    Raises:
-        LakeError: the file system failed.
-    """
-    found = []
-    for path, content in _notes(lake, WAITING):
-        if content.get("share"):
-            number, count = content["share"]
-            name = path.rpartition("/")[2].removesuffix(".json")
-            found.append(RecordedShare(name, number, count, content["time_ns"]))
-    return found
-
-
-def complete_until(lake: DeltaLake, paths: Iterable[str], now_ns: int) -> int | None:
-    """The arrival until which all of some tables are complete; None where nothing of them waits.
-
-    Args:
-        lake: to look at.
-        paths: of the tables.
-        now_ns: as of `waiting_since`.
-    """
-    waiting = waiting_since(lake, now_ns)
-    return min((waiting[path] for path in paths if path in waiting), default=None)
+    """The shares of all recorders that divide the agents of a bus."""
+    return [
+        RecordedShare(path.rpartition("/")[2].removesuffix(".json"), Share(*content["share"]), content["time_ns"])
+        for path, content in _notes(lake, WAITING)
+        if content.get("share")
+    ]
 
 
 def _remove(lake: DeltaLake, path: str) -> None:
-    if lake.is_local:
-        local = local_path(lake.url) / path
-        with lake_errors(local):
-            local.unlink(missing_ok=True)
-        return
-    with delta_errors(f"{lake.url}/{path}"):
-        store = file_system(lake.url, lake.options)
+    store = file_system(lake.url, lake.options)
+    with delta_errors(f"{lake.url}/{path}"), suppress(FileNotFoundError):
         if store.get_file_info(path).is_file:
             store.delete_file(path)

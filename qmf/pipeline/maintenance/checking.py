@@ -12,25 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from qmf.pipeline.duckdb_queries import duckdb_errors
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.errors import LakeError, import_extra
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_table, columns_of, import_pyarrow, with_text
-from qmf.pipeline.lake.columns import ColumnType
+from qmf.pipeline.lake.columns import DATE, some_columns
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.findings import Finding
-from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.lake_versions import batches_of_recorders
 from qmf.pipeline.lake.location import is_local
-from qmf.pipeline.lake.maintenance import RETAIN
-from qmf.pipeline.lake.recorders import batches_of_recorders
-from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
+from qmf.pipeline.lake.maintenance import RETAIN, Finding
 from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.lake.table_files import FilesByTable, TableFile, file_system
-from qmf.pipeline.lake.table_log import LOG, DamagedLogFile, damaged_log_files
+from qmf.pipeline.lake.table_log import LOG, LogFile, damaged_log_files
 from qmf.pipeline.lake.table_paths import JOB_TABLES
-from qmf.pipeline.lake.waiting import ENDED_NS, ReaderNote, recorded_shares
+from qmf.pipeline.lake.waiting import ENDED_NS, ReaderNote, Share, recorded_shares
 from qmf.pipeline.runners.runner import Runner, duckdb_batches
 
 #: Seconds that a check waits for recorders that are committing, and from one look to the next.
@@ -53,14 +50,7 @@ class LakeCheck:
     """One check of a lake. Repairs need that no recorder runs."""
 
     def __init__(self, runner: Runner, lake: DeltaLake, *, repair: bool = False, now_ns: int | None = None) -> None:
-        """Name a lake; nothing is read yet.
-
-        Args:
-            runner: where files are read; repairs are made here.
-            lake: to check.
-            repair: repair what can be.
-            now_ns: nanoseconds since 1970; None for now.
-        """
+        """Name a lake; nothing is read yet. A runner reads the files, repairs are made here; None is now."""
         self._runner = runner
         self._lake = lake
         self._repair = repair
@@ -69,22 +59,20 @@ class LakeCheck:
         self._damaged_urls: set[str] = set()
 
     def findings(self) -> Iterator[Finding]:
-        """All findings, each after it was repaired.
-
-        Raises:
-            LakeError: the file system failed.
-        """
+        """All findings, each after it was repaired."""
         damaged: list[str] = []
-        folders = self._table_folders()
-        logs = self._runner.each(folders, partial(_damaged_log_files, self._lake.url, self._lake.options))
+        roots = [*(kind.value for kind in RowKind), JOB_TABLES]
+        folders = self._lake.table_folders(roots)
+        urls = [f"{self._lake.url}/{path}" for path in folders]
+        logs = self._runner.each(urls, partial(damaged_log_files, options=self._lake.options))
         for path, files in zip(folders, logs, strict=True):
             for finding in self._check_log(path, files):
                 yield finding
                 damaged.append(path)
         readable, unreadable = [], []
-        for path in self._table_folders():
+        for path in self._lake.table_folders(roots):
             try:
-                self._table(path).version()
+                self._lake.table(path).version()
                 readable.append(path)
             except LakeError as error:
                 unreadable.append(path)
@@ -101,36 +89,15 @@ class LakeCheck:
         yield from self._check_shares()
         self._write_gaps()
 
-    def _table(self, path: str) -> LakeTable:
-        return self._lake.table(path)
-
-    def _table_folders(self) -> list[str]:
-        """The tables of the lake by their folders, also those that cannot be read."""
-        import_pyarrow()
-        from pyarrow import fs
-
-        store = file_system(self._lake.url, self._lake.options)
-        found, below = [], [*(kind.value for kind in RowKind), JOB_TABLES]
-        while below:
-            folder = below.pop()
-            with delta_errors(f"{self._lake.url}/{folder}"):
-                entries = store.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-            names = [entry.base_name for entry in entries if entry.type is fs.FileType.Directory]
-            if LOG in names:
-                found.append(folder)
-            elif folder.split("/")[0] in (JOB_TABLES, *(kind.value for kind in CLASS_KINDS)):
-                below += [f"{folder}/{name}" for name in names]
-        return sorted(found)
-
     # -- logs
 
-    def _check_log(self, path: str, files: Sequence[DamagedLogFile]) -> Iterator[Finding]:
+    def _check_log(self, path: str, files: Sequence[LogFile]) -> Iterator[Finding]:
         url = f"{self._lake.url}/{path}"
         for file in files:
             done = self._repair_log_file(path, file) if self._repair else ""
-            yield Finding(f"{url}/{file.path}", f"damaged: {file.reason}", done)
+            yield Finding(f"{url}/{file.path}", f"damaged: {file.damage}", done)
 
-    def _repair_log_file(self, path: str, file: DamagedLogFile) -> str:
+    def _repair_log_file(self, path: str, file: LogFile) -> str:
         self._set_aside(path, file.path)
         store = file_system(f"{self._lake.url}/{path}", self._lake.options)
         with delta_errors(f"{self._lake.url}/{path}/{file.path}"):
@@ -158,10 +125,8 @@ class LakeCheck:
 
     def _restore(self, path: str) -> Iterator[Finding]:
         """Commit again the rows of files that no entry of a repaired log has, unless the table has the rows."""
-        pa = import_pyarrow()
-        from pyarrow import compute, fs
-
-        table = self._table(path)
+        pa, compute, fs = import_pyarrow(), import_extra("pyarrow.compute"), import_extra("pyarrow.fs")
+        table = self._lake.table(path)
         known = {file.path for file in table.snapshot().files}
         store = file_system(table.url, self._lake.options)
         seen: set[tuple[str, int]] | None = None
@@ -194,8 +159,8 @@ class LakeCheck:
     # -- files
 
     def _check_files(self, paths: Sequence[str]) -> Iterator[Finding]:
-        files = {path: self._table(path).snapshot().files for path in paths}
-        work = partial(_damaged_files, self._lake.url, self._lake.options)
+        files = {path: self._lake.table(path).snapshot().files for path in paths}
+        work = partial(_damaged_files, self._lake)
         found: dict[str, list[tuple[TableFile, str]]] = defaultdict(list)
         for damaged in self._runner.each(self._runner.portions(files), work):
             for path, file, reason in damaged:
@@ -206,7 +171,7 @@ class LakeCheck:
 
     def _take_out(self, path: str, damaged: Sequence[tuple[TableFile, str]]) -> Iterator[Finding]:
         """Say which files of a table are damaged, and take them out of it where that is wanted."""
-        table = self._table(path)
+        table = self._lake.table(path)
         for file, reason in damaged:
             if self._repair and reason != "missing":
                 self._set_aside(path, file.path)
@@ -220,14 +185,14 @@ class LakeCheck:
 
     def _check_classes(self) -> Iterator[Finding]:
         for item in self._lake.classes():
-            if self._table(item.table).version() is None:
+            if self._lake.table(item.table).version() is None:
                 version = item.version
                 text = f"there is no table of {version.package}:{version.name}, whose schema is known"
                 yield Finding(f"{self._lake.url}/{item.table}", text, is_damage=False)
 
     def _check_numbers(self, paths: list[str]) -> Iterator[Finding]:
         """Each run numbers its rows from 1 without a gap, in all tables together, as long as no days are dropped."""
-        is_whole = all(self._table(path).last_batch(RETAIN) is None for path in paths)
+        is_whole = all(self._lake.table(path).last_batch(RETAIN) is None for path in paths)
         numbers = self._numbers(paths)
         ends = {run: last for run, _rows, _distinct, last in numbers}
         committing = False
@@ -266,15 +231,13 @@ class LakeCheck:
     def _numbers(self, paths: list[str], ends: Mapping[str, int] | None = None) -> list[tuple[str, int, int, int]]:
         """For each run the number of its rows, of different numbers of these, and the highest.
 
-        Args:
-            paths: of the tables.
-            ends: the highest number of each run that counts, and no other run; None for all.
+        With `ends`, only these runs and their rows up to that number count.
         """
         files = {
-            path: [file for file in self._table(path).snapshot().files if file.url not in self._damaged_urls]
+            path: [file for file in self._lake.table(path).snapshot().files if file.url not in self._damaged_urls]
             for path in paths
         }
-        numbers = partial(_row_numbers, self._lake.url, self._lake.options, None if ends is None else dict(ends))
+        numbers = partial(_row_numbers, self._lake, None if ends is None else dict(ends))
         rows = self._runner.map(self._runner.portions(files), numbers, _number_schema())
         # A run may have most of the rows of a lake, so that its numbers are counted in parts.
         parts = rows.reduce(["_run", "part"], _counted_numbers, _count_schema())
@@ -292,20 +255,16 @@ class LakeCheck:
     def _check_shares(self) -> Iterator[Finding]:
         """Where recorders divide the agents of a bus, each share needs one that is recording."""
         shares = recorded_shares(self._lake)
-        live = {(item.number, item.count) for item in shares if item.time_ns >= self._now_ns - ENDED_NS}
-        for count in sorted({count for _number, count in live}):
-            for number in range(1, count + 1):
-                if (number, count) in live:
-                    continue
-                had = max((item for item in shares if (item.number, item.count) == (number, count)),
-                          key=lambda item: item.time_ns, default=None)  # fmt: skip
-                last = (
-                    "no recorder ever had it" if had is None else f"{had.recorder!r} had it until {_time(had.time_ns)}"
-                )
-                text = f"no recorder is recording the agents of this share: {last}"
-                yield Finding(f"share {number}/{count}", text)
-        if len({count for _number, count in live}) > 1:
-            counts = ", ".join(str(count) for count in sorted({count for _number, count in live}))
+        live = {item.share for item in shares if item.time_ns >= self._now_ns - ENDED_NS}
+        numbers = sorted({share.count for share in live})
+        for share in (Share(number, count) for count in numbers for number in range(1, count + 1)):
+            if share in live:
+                continue
+            had = max((item for item in shares if item.share == share), key=lambda item: item.time_ns, default=None)
+            last = "no recorder ever had it" if had is None else f"{had.recorder!r} had it until {_time(had.time_ns)}"
+            yield Finding(f"share {share}", f"no recorder is recording the agents of this share: {last}")
+        if len(numbers) > 1:
+            counts = ", ".join(map(str, numbers))
             yield Finding(self._lake.url, f"recorders divide the agents into different numbers of shares: {counts}")
 
     # -- writing
@@ -331,16 +290,11 @@ def _time(ns: int) -> str:
 # -- what a runner does, see `qmf.pipeline.runners.runner`
 
 
-def _damaged_log_files(lake: str, options: Mapping[str, str], path: str) -> list[DamagedLogFile]:
-    """The damaged files of the log of a table."""
-    return damaged_log_files(f"{lake}/{path}", options)
-
-
-def _damaged_files(lake: str, options: Mapping[str, str], files: FilesByTable) -> list[tuple[str, TableFile, str]]:
+def _damaged_files(lake: DeltaLake, files: FilesByTable) -> list[tuple[str, TableFile, str]]:
     """The damaged ones among files, with the path of their table and the reason."""
     found = []
     for path, own in files.items():
-        store = file_system(f"{lake}/{path}", options)
+        store = file_system(f"{lake.url}/{path}", lake.options)
         for file in own:
             reason = _damage(store, file)
             if reason is not None:
@@ -363,21 +317,20 @@ def _damage(store: Any, file: TableFile) -> str | None:
 
 
 def _row_numbers(
-    lake: str, options: Mapping[str, str], ends: Mapping[str, int] | None, connection: Any, files: FilesByTable
+    lake: DeltaLake, ends: Mapping[str, int] | None, connection: Any, files: FilesByTable
 ) -> Iterator[Any]:
     """Run and number of each row of some files, up to the highest number of its run that counts."""
-    columns = (("_run", ColumnType.TEXT), ("_seq", ColumnType.INT64))
-    opened = DeltaLake(lake, options)
+    columns = some_columns(RowKind.OBJECTS, "_run", "_seq")
     counted = ""
     if ends is not None:
         connection.execute("create temp table ends (_run varchar, last bigint)")
         for end in ends.items():
             connection.execute("insert into ends values (?, ?)", end)
         counted = " join ends using (_run) where _seq <= last"
-    with duckdb_errors(lake):
+    with duckdb_errors(lake.url):
         for path, own in files.items():
             if own:
-                rows = RowSource(opened.table(path), tuple(own), columns).sql(connection)
+                rows = RowSource(lake.table(path), tuple(own), columns).sql(connection)
                 query = f"select _run, _seq // {_NUMBERS} as part, _seq from {rows}{counted}"
                 yield from duckdb_batches(connection, query)
 

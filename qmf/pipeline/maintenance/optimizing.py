@@ -6,9 +6,7 @@ Large days of objects are sorted instead, see `qmf.pipeline.lake.clustering`.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-
-import attrs
+from functools import partial
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.clustering import CLUSTER_ROWS, cluster, days_to_cluster
@@ -28,41 +26,28 @@ def optimize_lake(
 ) -> MaintenanceCounts:
     """Combine the small files of each day in all tables, those of jobs too, and cluster large days of objects.
 
+    A task reads, writes and commits one table; others may write and read meanwhile. Running it again does nothing more.
+
     Args:
-        runner: where to run: a task reads, writes and commits one table.
-        lake: to work on; others may write and read meanwhile.
+        runner: where to run.
+        lake: to work on.
         before, target_bytes: as of `optimize_table`.
         cluster_rows: days before today that have more rows of a class are clustered by object.
-
-    Returns:
-        what was done. Running it again does nothing more.
-
-    Raises:
-        LakeError: the file system failed.
     """
-    work = _Optimize(lake.url, lake.options, before, target_bytes, cluster_rows).optimize
+    work = partial(_optimize, lake, before, target_bytes, cluster_rows)
     return sum(runner.each(all_paths(lake), work), MaintenanceCounts())
 
 
-@attrs.frozen
-class _Optimize:
-    """The work on a table; see `optimize_lake`."""
-
-    lake: str
-    options: Mapping[str, str]
-    before: str | None
-    target_bytes: int
-    cluster_rows: int
-
-    def optimize(self, path: str) -> MaintenanceCounts:
-        """Combine, or sort, the files of the table with a path."""
-        table = DeltaLake(self.lake, self.options).table(path)
-        if not path.startswith(f"{RowKind.OBJECTS.value}/"):
-            return optimize_table(table, before=self.before, target_bytes=self.target_bytes)
+def _optimize(
+    lake: DeltaLake, before: str | None, target_bytes: int, cluster_rows: int, path: str
+) -> MaintenanceCounts:
+    """Combine, or sort, the files of the table with a path."""
+    table = DeltaLake(lake.url, lake.options).table(path)  # of this thread
+    done = MaintenanceCounts()
+    if path.startswith(f"{RowKind.OBJECTS.value}/"):
         today = day(time.time_ns())
-        before = today if self.before is None else min(today, self.before)
-        done = MaintenanceCounts()
-        for own in days_to_cluster(table.snapshot().files, before, self.cluster_rows).values():
-            written = cluster(table, own, self.target_bytes)
+        first = today if before is None else min(today, before)
+        for own in days_to_cluster(table.snapshot().files, first, cluster_rows).values():
+            written = cluster(table, own, target_bytes)
             done += MaintenanceCounts(combined=len(own), written=written)
-        return done + optimize_table(table, before=self.before, target_bytes=self.target_bytes)
+    return done + optimize_table(table, before=before, target_bytes=target_bytes)

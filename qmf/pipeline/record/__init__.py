@@ -1,7 +1,7 @@
 """Recording: the console that writes what it receives into a lake.
 
-`conversion` turns values into cells, `buffers` collects the rows of a commit, `recorder` receives and commits, `spool`
-runs a recorder beside a streaming query.
+`buffers` turns values into cells and collects the rows of a commit, `notifications` makes rows of what arrives,
+`lake_recorder` commits them, also beside a streaming query.
 """
 
 from __future__ import annotations

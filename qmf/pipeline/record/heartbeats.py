@@ -56,13 +56,7 @@ class HeartbeatIntervals:
         return max(0, self._clock() - self._looked_ns) / _SECOND if self._agents or self._count else 0.0
 
     def on_heartbeat(self, agent: str, epoch: int | None, seconds: float, time_ns: int) -> None:
-        """An agent's heartbeat arrived.
-
-        Args:
-            agent, epoch: of the agent.
-            seconds: from one of its heartbeats to the next.
-            time_ns: by the agent's clock.
-        """
+        """A heartbeat of an agent arrived, by its clock at a time; another one comes every so many seconds."""
         now = self._clock()
         if not self._count:
             self._first_ns = now

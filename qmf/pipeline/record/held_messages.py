@@ -37,13 +37,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 
 @attrs.frozen(kw_only=True)
 class HeldMessage:
-    """One object or event of a class whose schema is not known.
+    """One object or event of a class whose schema is not known, as a message.
 
-    Attributes:
-        agent: name of its agent.
-        epoch: of its agent, where it was known.
-        received_ns: time of its arrival, by the recorder's clock.
-        encoded: the message.
+    `epoch` is that of its agent, where it was known, and `received_ns` its arrival by the recorder's clock.
     """
 
     agent: str
@@ -53,11 +49,7 @@ class HeldMessage:
 
     @property
     def data(self) -> ObjectData | EventData:
-        """The object or event.
-
-        Raises:
-            ProtocolError: it is neither.
-        """
+        """The object or event; `ProtocolError` if it is neither."""
         message = decode(self.encoded)
         content = message.content if isinstance(message, Envelope) else None
         if isinstance(content, ObjectsIndication):
@@ -68,11 +60,7 @@ class HeldMessage:
 
     @classmethod
     def of(cls, data: ObjectData | EventData, *, agent: str, epoch: int | None, received_ns: int) -> HeldMessage:
-        """Encode an object or event.
-
-        Raises:
-            CallerError: it has a value that no message can hold.
-        """
+        """Encode an object or event; `CallerError` if it has a value that no message can hold."""
         content = ObjectsIndication((data,)) if isinstance(data, ObjectData) else EventsIndication((data,))
         encoded = encode(Envelope(content=content, agent=agent))
         return cls(agent=agent, epoch=epoch, received_ns=received_ns, encoded=encoded)
@@ -84,11 +72,7 @@ def to_json(messages: Iterable[HeldMessage]) -> str:
 
 
 def from_json(text: str) -> list[HeldMessage]:
-    """The reverse of `to_json`.
-
-    Raises:
-        ValueError: it is no such text, or a message in it is none.
-    """
+    """The reverse of `to_json`; `ValueError` if it is no such text, or a message in it is none."""
     try:
         found = [HeldMessage(**{**item, "encoded": base64.b64decode(item["encoded"])}) for item in json.loads(text)]
         for item in found:
@@ -138,10 +122,9 @@ class HeldMessages:
         return self._given_up.get(key)
 
     def hold(self, key: ClassKey, data: ObjectData | EventData, *, agent: str, epoch: int | None, now: int) -> str:
-        """Hold a message.
+        """Hold a message; returns an empty text, or why it cannot be held.
 
-        Returns:
-            an empty text; or why it cannot be held. Those before it are written then, so that order is kept.
+        Those before it are written then, so that order is kept.
         """
         try:
             message = HeldMessage.of(data, agent=agent, epoch=epoch, received_ns=now)

@@ -13,24 +13,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import attrs
 
-from qmf.console.aio import Client
+from qmf._event_loop import new_event_loop
+from qmf.console.aio import BusConnected, Client, Notification
 from qmf.pipeline.errors import NoSpaceError
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import SILENCE_NS, agents_of_others
+from qmf.pipeline.lake.waiting import Share
 from qmf.pipeline.record.buffers import RowBuffers
 from qmf.pipeline.record.held_messages import WAIT_LIMIT, HeldMessage
-from qmf.pipeline.record.lake_notes import LakeNotes
 from qmf.pipeline.record.lake_writer import CommitCounts, LakeWriter
 from qmf.pipeline.record.notifications import NotificationRows
 from qmf.pipeline.record.properties import REFRESH
-from qmf.pipeline.record.quiet_tables import QuietTables
-from qmf.pipeline.record.shares import Share
+from qmf.pipeline.record.quiet_tables import LakeNotes, QuietTables
 from qmf.pipeline.record.writer_state import HELD, Interruption, PendingBatch, WriterState, state_folder
 
 #: Seconds that a row waits at most: what a kill can lose.
@@ -173,7 +175,7 @@ class LakeRecorder:
                 self._on_ready()
                 await self._watch()
         finally:
-            self._rows.stop_asking()
+            self._rows.properties.close()
             await self._client.close()
             unlisten()
             self._rows.close()
@@ -196,7 +198,7 @@ class LakeRecorder:
 
     async def _watch(self) -> None:
         while not self._stop.is_set():
-            self._rows.refresh()
+            self._rows.properties.refresh()
             if self._notes.is_time_to_look:
                 await asyncio.to_thread(self._notes.look)
             if self._is_due():
@@ -316,3 +318,47 @@ class LakeRecorder:
         # Runs that ended before this one began are not others.
         found = agents_of_others(self._lake, self.run_id, max(now_ns - SILENCE_NS, self._started_ns))
         return {run: len(agents & own) for run, agents in found.items() if agents & own}
+
+
+#: Seconds between commits of a spool.
+_SPOOL_INTERVAL = 1.0
+
+
+class Spool:
+    """A recorder in a thread beside a streaming query over a bus, so that the query can read its input again."""
+
+    def __init__(self, url: str, root: str, options: Mapping[str, str]) -> None:
+        """Connect and record; errors are those of `LakeRecorder.run`."""
+        self._ready: Future[None] = Future()
+        self._loop = new_event_loop()
+        client = Client(url, domain=options.get("domain", "default"), discover=True)
+        interval = float(options.get("interval", _SPOOL_INTERVAL))
+        client.listen(self._on_notification)
+        self._recorder = LakeRecorder(client, DeltaLake(root), name="spool", interval=interval, quiet=QuietTables(0))
+        self._thread = threading.Thread(target=self._main, name="qmf-spool", daemon=True)
+        self._thread.start()
+        self._ready.result()
+
+    def close(self) -> None:
+        """Commit the rows that wait, and end."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._recorder.stop)
+            self._thread.join()
+
+    def _on_notification(self, notification: Notification) -> None:
+        if isinstance(notification, BusConnected) and not self._ready.done():
+            self._ready.set_result(None)
+
+    def _main(self) -> None:
+        try:
+            self._run()
+        except Exception as error:  # noqa: BLE001 - raised in the thread that waits for the start
+            if not self._ready.done():
+                self._ready.set_exception(error)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._recorder.run())
+        finally:
+            self._loop.close()

@@ -16,10 +16,9 @@ import attrs
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_table, import_pyarrow, with_text
-from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.columns import COMMON_COLUMNS, DATE, HASH, ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, place
 from qmf.pipeline.lake.maintenance import optimize_table
-from qmf.pipeline.lake.row_columns import COMMON_COLUMNS, DATE, HASH
 from qmf.pipeline.lake.table_paths import class_path, kind_path
 from qmf.pipeline.record.buffers import Cells, WaitingRows
 
@@ -36,11 +35,7 @@ log = logging.getLogger("qmf.pipeline")
 
 @attrs.frozen
 class CommitCounts:
-    """What commits wrote.
-
-    Attributes:
-        rows, tables: numbers of rows, and of commits to tables.
-    """
+    """What commits wrote: numbers of rows, and of commits to tables."""
 
     rows: int = 0
     tables: int = 0
@@ -53,12 +48,7 @@ class LakeWriter:
     """Writes batches of rows under one name. Belongs to one thread at a time."""
 
     def __init__(self, lake: DeltaLake, name: str) -> None:
-        """Name a writer; nothing is read or written yet.
-
-        Args:
-            lake: where to write.
-            name: unique among the writers of the lake.
-        """
+        """Name a writer, unique among those of its lake; nothing is read or written yet."""
         self._lake = lake
         self._name = name
         self._places: dict[ClassVersion, str] = {}
@@ -75,14 +65,7 @@ class LakeWriter:
         return self.write(batch, self.tables(waiting))
 
     def tables(self, waiting: Sequence[WaitingRows]) -> dict[str, Any]:
-        """Rows as Arrow tables by the path of their table; those of schemas come first.
-
-        Args:
-            waiting: the rows.
-
-        Raises:
-            LakeError: the lake cannot be read.
-        """
+        """Rows as Arrow tables by the path of their table; those of schemas come first."""
         parts: dict[str, list[Any]] = defaultdict(list)
         for item in sorted(waiting, key=lambda item: item.group.kind is not RowKind.SCHEMAS):
             kind, version = item.group.kind, item.group.version
@@ -96,12 +79,9 @@ class LakeWriter:
         return {path: pa.concat_tables(found, promote_options="default") for path, found in parts.items()}
 
     def write(self, batch: int, tables: Mapping[str, Any], *, again: bool = False) -> CommitCounts:
-        """Commit Arrow tables, in their order: with the schemas first, the class of each row is known.
+        """Commit a batch of Arrow tables, in their order: with the schemas first, the class of each row is known.
 
-        Args:
-            batch: its number.
-            tables: as of `tables`.
-            again: a part of the batch may have been written before: tables that have it are left as they are.
+        With `again` a part of the batch may have been written before: tables that have it are left as they are.
 
         Raises:
             LakeError: the file system failed, for instance because it is full; tables that were written by then have
@@ -118,11 +98,7 @@ class LakeWriter:
         return counts
 
     def combine(self, limit: int = SMALL_FILES) -> None:
-        """Combine the small files of one table, if there is one with many. A failure is logged: it can wait.
-
-        Args:
-            limit: how many are many.
-        """
+        """Combine the small files of one table, if there is one with so many. A failure is logged: it can wait."""
         path = max(self._small, key=self._small.__getitem__, default=None)
         if path is None or self._small[path] < limit:
             return

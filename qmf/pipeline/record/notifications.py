@@ -32,12 +32,11 @@ from qmf.console.aio import (
 from qmf.console.aio.objects.remote_event import EventArguments, argument_types
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, align_columns
-from qmf.pipeline.record.buffers import Cells, RowBuffers, RowConverter
-from qmf.pipeline.record.conversion import to_json
+from qmf.pipeline.lake.waiting import Share
+from qmf.pipeline.record.buffers import Cells, RowBuffers, RowConverter, to_json
 from qmf.pipeline.record.heartbeats import HeartbeatIntervals
 from qmf.pipeline.record.held_messages import WAIT_LIMIT, HeldMessage, HeldMessages
 from qmf.pipeline.record.properties import REFRESH, KnownProperties, Properties
-from qmf.pipeline.record.shares import Share
 from qmf.protocol import EventData, ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Schema, to_xml
 
@@ -60,6 +59,7 @@ class NotificationRows:
     Attributes:
         lost: messages that agents numbered and that never arrived.
         versions: of classes that are in the lake, or will be.
+        properties: what is known of objects, and requests for more.
         held: messages that wait for the schemas of their classes.
         heartbeats: what of them is in no row yet.
     """
@@ -84,11 +84,14 @@ class NotificationRows:
         self._clock = clock
         self._seq = 0
         self._converters: dict[ClassKey, RowConverter] = {}
-        self._properties = KnownProperties(client, self._add_learned, clock, refresh=refresh)
+        self.properties = KnownProperties(client, self._add_learned, clock, refresh=refresh)
         #: The statistics of the last row of an object that was held: what is merged over them may repeat them.
         self._held_statistics: dict[tuple[str | None, str], object] = {}
         self.held = HeldMessages(client, self._add_held, timeout=timeout)
-        self.heartbeats = HeartbeatIntervals(self._add_heartbeats, clock)
+        self.heartbeats = HeartbeatIntervals(
+            lambda time_ns, agent, epoch, cells: self._add(RowKind.HEARTBEATS, time_ns, _Sender(agent, epoch), cells),
+            clock,
+        )
         self.lost = 0
         self.versions: list[ClassVersion] = []
 
@@ -96,14 +99,6 @@ class NotificationRows:
     def invalid_values(self) -> int:
         """Number of values so far that didn't fit their column."""
         return sum(item.invalid_values for item in self._converters.values())
-
-    def refresh(self) -> None:
-        """Ask for the objects that had no row for long; to be called often."""
-        self._properties.refresh()
-
-    def stop_asking(self) -> None:
-        """Cancel requests that are not answered yet."""
-        self._properties.close()
 
     def close(self) -> None:
         """Messages that wait for a schema stay untyped; heartbeats that wait become rows."""
@@ -126,15 +121,15 @@ class NotificationRows:
                 self._add_agent(agent, "added", None)
             case AgentRestarted(agent):
                 self._agents[agent.name] = agent
-                self._properties.agent_restarted(agent)
+                self.properties.agent_restarted(agent)
                 self._add_agent(agent, "restarted", None)
             case AgentRemoved(agent, reason):
                 self._agents.pop(agent.name, None)
                 self.heartbeats.end(agent.name)
-                self._properties.forget(agent.name)
+                self.properties.forget(agent.name)
                 self._add_agent(agent, "removed", reason.value)
             case ClassUsed(class_key, agent):
-                self._properties.request(class_key, agent)
+                self.properties.request(class_key, agent)
             case Missed(agent, subject, count):
                 self.lost += count
                 self.add_gap("missed", subject, count, agent)
@@ -180,15 +175,15 @@ class NotificationRows:
         name = obj.object_id.object_name
         if properties is not None:
             # A deletion may come without values.
-            before = self._properties.of(obj.agent, name) if obj.is_deleted else {}
-            self._properties.update(obj.agent, name, {**before, **properties})
-        values = dict(self._properties.of(obj.agent, name))
+            before = self.properties.of(obj.agent, name) if obj.is_deleted else {}
+            self.properties.update(obj.agent, name, {**before, **properties})
+        values = dict(self.properties.of(obj.agent, name))
         if statistics or answered:
             values |= obj.statistics
-        self._properties.on_row_recorded(obj.agent, name, key, measured=statistics or answered)
+        self.properties.on_row_recorded(obj.agent, name, key, measured=statistics or answered)
         stamps = obj.timestamps
         if obj.is_deleted:
-            self._properties.delete(obj.agent, name)
+            self.properties.delete(obj.agent, name)
         own = (name, obj.object_id.agent_epoch, stamps.create, stamps.delete, properties is not None, statistics)
         row = (*own, *converter.cells(values, statistics=statistics or answered))
         time_ns = 0 if answered else stamps.update
@@ -269,9 +264,6 @@ class NotificationRows:
         cells: Cells = (event, package, class_name, name, severity, to_json(data.values), reason)
         self._add(RowKind.UNTYPED, time_ns or self._clock(), sender, cells)
 
-    def _add_heartbeats(self, time_ns: int, agent: str | None, epoch: int | None, cells: Cells) -> None:
-        self._add(RowKind.HEARTBEATS, time_ns, _Sender(agent, epoch), cells)
-
     def _add_agent(self, agent: Agent, change: str, reason: str | None) -> None:
         cells = (change, reason, float(agent.info.heartbeat_interval))
         self._add(RowKind.AGENTS, self._clock(), _sender(agent), cells)
@@ -281,26 +273,15 @@ class NotificationRows:
         known = self._converters.get(key)
         if known is None:
             # With the names of the wire, which readers ask for.
-            version = attrs.evolve(
-                ClassVersion.from_schema(schema),
-                package=key.package,
-                name=key.name,
-                hash=str(key.hash) if key.hash else "",
-            )
-            version = self._as_known(version)
+            hash = str(key.hash) if key.hash else ""
+            own = attrs.evolve(ClassVersion.from_schema(schema), package=key.package, name=key.name, hash=hash)
+            version = self._as_known(own)
             known = self._converters[key] = RowConverter(version)
             classes = (schema,) if isinstance(schema, ClassSchema) else ()
             events = (schema,) if isinstance(schema, EventSchema) else ()
             xml = to_xml(Schema(package=key.package, classes=classes, events=events))
-            row = (
-                version.package,
-                version.name,
-                version.hash,
-                version.event,
-                version.to_json(),
-                xml,
-                None,
-            )  # the table is known at the commit
+            names = (version.package, version.name, version.hash)
+            row = (*names, version.event, version.to_json(), xml, None)  # the table is known at the commit
             self._add(RowKind.SCHEMAS, self._clock(), _Sender(), row)
         return known
 

@@ -1,20 +1,25 @@
-"""Which tables of a batch are committed, and the rows of those that are not yet.
+"""Which tables of a batch are committed, the rows of those that are not yet, and what readers know of them.
 
 A commit costs its table's log a few kilobytes, whatever its rows are. So the rows of a table that has had small
 commits only for a while wait for each other: until the interval of quiet tables is over, they are many, a reader
 follows the table, or the recorder ends. Only tables of classes can be quiet: the others say how far time has advanced.
+Recorder and readers let each other know by small files, see `qmf.pipeline.lake.waiting`.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 
+from qmf.pipeline.errors import LakeError, import_extra
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.row_columns import CLASS_KINDS
+from qmf.pipeline.lake.columns import CLASS_KINDS
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.waiting import ENDED_NS, WAITING, Note, Share, followed_tables
 
 #: Seconds that rows of a quiet table wait at most, and for which its commits were small before.
 QUIET_INTERVAL = 300.0
@@ -42,12 +47,7 @@ class QuietTables:
     """The rows of one recorder between their batch and their commit. Belongs to one thread at a time."""
 
     def __init__(self, interval: float = QUIET_INTERVAL, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin without rows.
-
-        Args:
-            interval: seconds that rows of a quiet table wait at most; 0 for no quiet tables.
-            clock: seconds.
-        """
+        """Begin without rows. Those of a quiet table wait for `interval` seconds at most; 0 for no quiet tables."""
         self._interval = interval
         self._clock = clock
         self._waiting: dict[str, _Waiting] = {}
@@ -57,13 +57,9 @@ class QuietTables:
         self._chosen: tuple[int, tuple[str, ...]] = (0, ())
 
     def add(self, number: int, tables: Mapping[str, Any], *, followed: frozenset[str], all_due: bool) -> None:
-        """Take over the rows of a batch, and choose what is committed with it. A batch that is known is not changed.
+        """Take over a batch, Arrow tables by path, and choose what is committed with it: what must not wait, or all.
 
-        Args:
-            number: of the batch.
-            tables: its rows, Arrow tables by path.
-            followed: tables that readers follow.
-            all_due: nothing may wait.
+        Tables that readers follow must not wait. A batch that is known is not changed.
         """
         if number == self._chosen[0]:
             return
@@ -131,7 +127,65 @@ class QuietTables:
 
 
 def _first_arrival(rows: Any) -> int:
-    import_pyarrow()
-    from pyarrow import compute
-
+    compute = import_extra("pyarrow.compute")
     return int(compute.min(rows["_received_ns"]).as_py() or 0)
+
+
+#: Seconds from one look for readers to the next in a folder; where it costs a request, recorders with a share look for
+#: their own news' sake, others with each batch.
+_TICK, _REMOTE_TICK = 1.0, ENDED_NS / 4e9
+
+log = logging.getLogger("qmf.pipeline")
+
+
+class LakeNotes:
+    """The notes of one recorder, and the tables that readers follow. Belongs to one thread at a time."""
+
+    def __init__(self, lake: DeltaLake, name: str, clock: Callable[[], int], share: Share | None = None) -> None:
+        """Make the notes of a recorder by its name; the clock is nanoseconds since 1970.
+
+        `share` is for `check`: where one is lost, its agents are not recorded.
+        """
+        self._share = share
+        self.followed: frozenset[str] = frozenset()
+        self._lake = lake
+        self._clock = clock
+        self._note = Note(lake, WAITING, name)
+        self._noted: tuple[Mapping[str, int], int] = ({}, 0)
+        self._looked: float | None = None
+        self._warned = False
+
+    @property
+    def is_time_to_look(self) -> bool:
+        """True now and then: readers wait for what they follow, and want to know that this recorder goes on."""
+        if not self._lake.is_local and self._share is None:
+            return False
+        tick = _TICK if self._lake.is_local else _REMOTE_TICK
+        return self._looked is None or time.monotonic() - self._looked >= tick
+
+    def look(self) -> None:
+        """Find out what readers follow, and let them know what they should."""
+        self._looked = time.monotonic()
+        try:
+            self.followed = followed_tables(self._lake, self._clock())
+            self.write(self._noted[0])
+        except LakeError as error:
+            # On a full disk, for instance, while rows are held.
+            if not self._warned:
+                log.warning("recorder and readers don't know of each other: %s", error)
+            self._warned = True
+        else:
+            self._warned = False
+
+    def write(self, tables: Mapping[str, int], *, always: bool = False) -> None:
+        """Let readers know which rows are not in their tables yet, as of `QuietTables.held_back`.
+
+        It is written where they know something else; `always` where it is not known what they know.
+        """
+        now = self._clock()
+        known, noted = self._noted
+        is_told = bool(tables) or self._share is not None
+        if always or tables != known or (is_told and not 0 <= now - noted < ENDED_NS // 4):
+            share = None if self._share is None else [self._share.number, self._share.count]
+            self._note.write({"time_ns": now, "tables": tables, "share": share})
+            self._noted = (dict(tables), now)

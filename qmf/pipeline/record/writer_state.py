@@ -1,4 +1,4 @@
-"""What a recorder keeps in a folder of its machine, so that its next start completes what a kill interrupted.
+"""What a recorder keeps in a folder of its machine, so that its next start, or a check, completes what a kill left.
 
 ::
 
@@ -29,7 +29,9 @@ from qmf._atomic_files import TEMPORARY, replace_file
 from qmf.pipeline.errors import LakeError, lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.maintenance import Finding
 from qmf.pipeline.record.held_messages import HeldMessage, from_json, to_json
+from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.state_database import lock_file
 
 #: The folder inside a lake in which recorders keep their state.
@@ -84,11 +86,8 @@ class Interruption:
 def state_folder(lake: DeltaLake, name: str, root: Path | None = None) -> Path:
     """The folder of a writer's state.
 
-    Args:
-        lake: that it writes to.
-        name: of the writer.
-        root: where the states of this machine are kept for lakes that are not folders; None for the user's folder of
-            application states.
+    For a lake that is a folder it is in the lake; for another one, or with `root`, in that folder, which without `root`
+    is the user's one of application states.
 
     Raises:
         LakeError: the name is not valid.
@@ -112,11 +111,7 @@ class WriterState:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the writer's name until the block ends, or the process.
-
-        Raises:
-            LakeError: another process holds it.
-        """
+        """Hold the writer's name until the block ends, or the process; `LakeError` if another process holds it."""
         with lake_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         refusal = f"{self.folder}: another process records as {self.folder.name!r}; choose another --name"
@@ -187,11 +182,7 @@ class WriterState:
                 (self.folder / HELD).unlink(missing_ok=True)
 
     def held_messages(self) -> list[HeldMessage]:
-        """The messages that are held.
-
-        Raises:
-            ValueError: they cannot be read.
-        """
+        """The messages that are held; `ValueError` if they cannot be read."""
         with lake_errors(self.folder):
             try:
                 text = (self.folder / HELD).read_text(encoding="utf-8")
@@ -249,3 +240,51 @@ def _read_run(path: Path) -> tuple[str | None, int]:
     except (ValueError, KeyError, TypeError):
         # It is not synced: after a failure of the power it may be empty.
         return "", path.stat().st_mtime_ns
+
+
+def check_pending(lake: DeltaLake, *, repair: bool = False) -> Iterator[Finding]:
+    """Batches that killed recorders left in a lake that is a folder; those of recorders that run are left alone.
+
+    To repair is to commit them, as the next start of the recorder would.
+    """
+    root = Path(lake.url) / PENDING
+    if not lake.is_local or not root.is_dir():
+        return
+    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
+        state = WriterState(folder)
+        try:
+            with state.lock():
+                yield from _check_state(lake, state, repair=repair)
+        except LakeError as error:
+            yield Finding(str(folder), str(error), is_damage=False)
+
+
+def _check_state(lake: DeltaLake, state: WriterState, *, repair: bool) -> Iterator[Finding]:
+    interruption = state.interruption()
+    if interruption is not None:
+        yield from _check_interruption(lake, state, interruption, repair=repair)
+    if (state.folder / HELD).exists() and (interruption is None or HELD not in interruption.damaged):
+        count = len(state.held_messages())
+        text = f"{count} messages wait for the schemas of their classes; the recorder's next start goes on"
+        yield Finding(str(state.folder / HELD), text, is_damage=False)
+
+
+def _check_interruption(
+    lake: DeltaLake, state: WriterState, interruption: Interruption, *, repair: bool
+) -> Iterator[Finding]:
+    writer = LakeWriter(lake, state.folder.name)
+    for batch in interruption.batches:
+        path = state.batch_path(batch.number)
+        text = f"a batch of the killed run {batch.run} may not be in all of its tables"
+        if not repair:
+            yield Finding(str(path), f"{text}; the recorder's next start completes it")
+            continue
+        rows = writer.write(batch.number, batch.tables, again=True).rows
+        state.complete(batch)
+        yield Finding(str(path), text, f"{rows} rows committed")
+    for name in interruption.damaged:
+        done = ""
+        if repair:
+            state.remove_file(name)
+            done = "removed"
+        yield Finding(str(state.folder / name), "damaged: a batch that cannot be read", done)

@@ -10,9 +10,8 @@ from qmf.pipeline.audit.parts import CONNECTED
 from qmf.pipeline.audit.state import AuditState
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.days import NS_PER_DAY
-from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.delta_lake import DeltaLake, choose_classes
 from qmf.pipeline.report import anomalies, audited, selection
 from qmf.pipeline.report.alerts import read_alerts
 from qmf.pipeline.report.known_spans import KnownSpans

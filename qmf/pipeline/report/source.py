@@ -22,8 +22,8 @@ from qmf.pipeline.audit.state import AuditState, columns_together, select_part, 
 from qmf.pipeline.audit.tables import AuditOptions, StoredParts
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
+from qmf.pipeline.history.classes import AnySchema, schema_of
 from qmf.pipeline.history.files import LakeFiles
-from qmf.pipeline.history.schemas import AnySchema, schema_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.days import day

@@ -5,10 +5,8 @@ windows are made of smaller ones, `statements` and `rows` the SQL, `windows` the
 the samples of a class in a lake, `day` the roll-up of its days one after the other, `job` and `stream` the work of the
 command in its process.
 
-`stream_memory` has a stream's newest samples, as values of all classes together (`families`).
-
-`tasks` are the pieces of work that a runner has done, in the process or on Spark; `task_stream` is a stream of such
-tasks. `frames` rolls up samples that are in a frame of Spark.
+`stream_memory` has a stream's newest samples, as values of all classes together. `tasks` are the pieces of work that a
+runner has done, in the process or on Spark. `frames` rolls up samples that are in a frame of Spark.
 """
 
 from __future__ import annotations

@@ -52,15 +52,7 @@ ROLLUP_COLUMNS: Mapping[str, str] = MappingProxyType(
 
 
 def derived_columns(values: Mapping[str, str], start_ns: str, end_ns: str) -> dict[str, str]:
-    """The columns that follow from others of the same row.
-
-    Args:
-        values: the other columns, as SQL.
-        start_ns, end_ns: of the window, as SQL.
-
-    Returns:
-        `delta`, `rate`, `sample_mean` and `mean`, as SQL.
-    """
+    """The columns `delta`, `rate`, `sample_mean` and `mean`, which follow from others of the same row; all as SQL."""
     first, last, before = (f"({values[name]})" for name in ("first_ns", "last_ns", "before_ns"))
     span = f"(({last} - coalesce({before}, {first})) / 1e9)"
     delta = f"cast({values['delta_exact']} as double)"

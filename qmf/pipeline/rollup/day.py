@@ -10,11 +10,11 @@ import attrs
 
 from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.lake.days import NS_PER_DAY
-from qmf.pipeline.rollup.class_rows import ClassRows
 from qmf.pipeline.rollup.columns import coarser
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource, day_start_ns
+from qmf.pipeline.rollup.windows import ClassRows
 from qmf.pipeline.rollup.zones import UTC, Span, Zone, base_seconds
 
 _BASE, _CARRIED = "qmf_rows", "qmf_carried"

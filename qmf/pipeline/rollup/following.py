@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
+from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, choose_classes
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.log_tail import files_added_since
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.lake.table_log import files_added_since
 from qmf.pipeline.rollup.source import ClassSource
 
 #: Files with their tables.
@@ -21,12 +20,7 @@ Files = list[tuple[LakeTable, TableFile]]
 
 @attrs.frozen
 class FollowedClass:
-    """One class at some moment.
-
-    Attributes:
-        source: all its samples.
-        new: files whose rows came since the last look.
-    """
+    """All samples of one class at some moment, and the files whose rows came since the last look."""
 
     source: ClassSource
     new: Files
@@ -34,7 +28,7 @@ class FollowedClass:
     @property
     def name(self) -> str:
         """The name of the class with its package."""
-        return f"{self.source.package}:{self.source.name}"
+        return self.source.full_name
 
 
 class LakeFollower:
@@ -66,10 +60,7 @@ class LakeFollower:
         self._files: dict[str, list[TableFile]] = {}
 
     def look(self, until: Mapping[str, int] | None = None) -> list[FollowedClass]:
-        """The classes there are now, each with what is new.
-
-        Args:
-            until: versions of all tables up to which they are read; None for all that is there.
+        """The classes there are now, each with what is new, up to versions of all tables or all that is there.
 
         Raises:
             LakeError: a table cannot be read, what was not read yet was removed, or versions disagree about a type.
@@ -93,32 +84,25 @@ class LakeFollower:
         )
 
     def _class(
-        self,
-        source: ClassSource,
-        paths: Sequence[str],
-        left_out: Sequence[LeftOut],
-        until: Mapping[str, int] | None,
+        self, source: ClassSource, paths: Sequence[str], left_out: Sequence[LeftOut], until: Mapping[str, int] | None
     ) -> FollowedClass:
         files: Files = []
         new: Files = []
         for path in paths:
             table = self._delta.table(path)
-            added = self._look_at(path) if until is None else self._look_until(path, until.get(path))
+            added = self._look_at(path, until)
             files += [(table, file) for file in self._files.get(path, ())]
             new += [(table, file) for file in added]
         return FollowedClass(source.with_files(files, left_out), new)
 
-    def _look_until(self, path: str, version: int | None) -> Sequence[TableFile]:
-        """As of `_look_at` up to a version; to where it was read before, if that is later."""
-        read = self._position_of(path)
-        if version is None or (read is not None and read > version):
-            version = read
-        if version is None or (version == read and path in self._files):
-            return ()
-        return self._look_at(path, version)
-
-    def _look_at(self, path: str, until: int | None = None) -> Sequence[TableFile]:
-        """Find the files of a table, up to a version or all; returns the new ones."""
+    def _look_at(self, path: str, versions: Mapping[str, int] | None) -> Sequence[TableFile]:
+        """The new files of a table, up to a version of it, or to where it was read before, if that is later; or all."""
+        until = None
+        if versions is not None:
+            read = self._position_of(path)
+            until = max((at for at in (versions.get(path), read) if at is not None), default=None)
+            if until is None or (until == read and path in self._files):
+                return ()
         url, known = f"{self._delta.url}/{path}", self.positions.get(path)
         tail = None if known is None else files_added_since(url, known, until)
         if tail is not None:
@@ -128,9 +112,7 @@ class LakeFollower:
         # What the library keeps of a table is let go: there are many.
         table = LakeTable(url, self._delta.options)
         version = table.version()
-        if version is None:
-            return ()
-        if version == known:
+        if version is None or version == known:
             return ()
         snapshot = table.snapshot(until)
         found = table.added_files(self._position_of(path), snapshot.version)

@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.columns import DATE, ClassVersion
 from qmf.pipeline.rollup.columns import KEY, ROLLUP_COLUMNS
 from qmf.pipeline.rollup.columns import coarser as coarser_rows
 from qmf.pipeline.rollup.members import number_members, window_seconds

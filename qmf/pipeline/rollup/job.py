@@ -6,6 +6,8 @@ same partitions of the table are written again.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,12 +15,11 @@ import attrs
 
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.lake.classes import choose_classes
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.days import NS_PER_DAY, day
-from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.delta_lake import DeltaLake, choose_classes
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import absolute
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.rollup.divided_class import divided_rows
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
@@ -28,7 +29,6 @@ from qmf.pipeline.rollup.tables import (
     PARTITIONS,
     WRITER,
     RollupOptions,
-    class_name,
     read_numbers,
     rollup_schema,
     rollup_table,
@@ -41,15 +41,7 @@ _COUNTED = ("package", "class", "size")
 
 
 def roll_up_lake(runner: Runner, options: RollupOptions, print_line: Callable[[str], None]) -> int:
-    """Roll up the content of a lake.
-
-    Args:
-        runner: where to run.
-        options: of the roll-up.
-        print_line: called for each class and size when all are done.
-
-    Returns:
-        rows written.
+    """Roll up the content of a lake, and print a line for each class and size when all are done; returns rows written.
 
     Raises:
         PipelineError: no such class, or not a size of windows.
@@ -74,9 +66,9 @@ def roll_up_lake(runner: Runner, options: RollupOptions, print_line: Callable[[s
         commit_rows(table, written, replacement, read_numbers(table, options, versions))
     for source in sources:
         for size in options.sizes:
-            name, samples = class_name(source.versions), source.samples(options.first, options.last)
+            samples = source.samples(options.first, options.last)
             made = written.counts.get((source.package, source.name, size), 0)
-            print_line(f"{name} by {size}: {samples} samples became {made} rows")
+            print_line(f"{source.full_name} by {size}: {samples} samples became {made} rows")
     print_line(f"Rolled up in {time.monotonic() - started:.1f} s")
     return rows
 
@@ -98,13 +90,9 @@ class ReplacedRows:
 
     @classmethod
     def of(cls, table: LakeTable, where: str, sizes: Sequence[str], days: Callable[[str], bool]) -> ReplacedRows:
-        """The replacement of the rows that meet a condition, which may be a part of those of their partitions.
+        """The replacement of the rows that meet a condition in SQL, which may be a part of those of their partitions.
 
-        Args:
-            table: with the rows.
-            where: condition in SQL.
-            sizes: of the windows.
-            days: True for days that may have such rows.
+        `days` is true for days that may have such rows.
         """
         version = table.version()
         if version is None:
@@ -130,18 +118,9 @@ def written_rows(runner: Runner, tasks: Sequence[Task], table: LakeTable, others
 
 
 def commit_rows(
-    table: LakeTable,
-    written: WrittenRows,
-    replacement: ReplacedRows | None,
-    numbers: Mapping[str, int] | None = None,
+    table: LakeTable, written: WrittenRows, replacement: ReplacedRows | None, numbers: Mapping[str, int] | None = None
 ) -> None:
-    """Commit what was written, in one commit.
-
-    Args:
-        table: whose files they are.
-        written: files, those of rows that are kept among them.
-        replacement: the partitions that they replace; None for none.
-        numbers: to commit with them.
+    """Put what was written, rows that are kept among it, in the place of some partitions or none, in one commit.
 
     Raises:
         LakeError: the table cannot be written, or another process has written to it meanwhile.
@@ -172,34 +151,18 @@ def _replacement(table: LakeTable, options: RollupOptions, sources: Sequence[Cla
 
 def _tasks(runner: Runner, options: RollupOptions, sources: Sequence[ClassSource]) -> tuple[list[Task], list[Rows]]:
     """The pieces of the work: classes with few values together, others by themselves; and rows of divided ones."""
-    few = _few_values(options, sources)
+    by_values = sorted((_samples(options, source) for source in sources), key=lambda item: item.values)
+    few = bisect.bisect(list(itertools.accumulate(item.values for item in by_values)), MAX_VALUES)
+    small = tuple(item for item in by_values[:few] if item.files and item.source.members)
+    tasks: list[Task] = [SmallClassesTask(options, small)] if small else []
+    divided: list[Rows] = []
     limit = runner.task_rows
-    others = _without(sources, few)
-    large = [source for source in others if is_divided(options, source, limit)]
-    divided = [divided_rows(runner, options, source, limit) for source in large if limit is not None]
-    return [*_small_tasks(options, few), *class_tasks(options, _without(others, large), limit)], divided
-
-
-def _small_tasks(options: RollupOptions, few: Sequence[ClassSource]) -> list[Task]:
-    """The piece of the work with the classes that have few values, if they have any."""
-    samples = [item for item in (_samples(options, source) for source in few) if item.files and item.source.members]
-    return [SmallClassesTask(options, tuple(samples))] if samples else []
-
-
-def _without(sources: Sequence[ClassSource], left_out: Sequence[ClassSource]) -> list[ClassSource]:
-    return [source for source in sources if not any(source is one for one in left_out)]
-
-
-def _few_values(options: RollupOptions, sources: Sequence[ClassSource]) -> list[ClassSource]:
-    """The classes that have few values."""
-    found: list[ClassSource] = []
-    room = MAX_VALUES
-    for source in sorted(sources, key=lambda item: _samples(options, item).values):
-        room -= _samples(options, source).values
-        if room < 0:
-            break
-        found.append(source)
-    return found
+    for item in by_values[few:]:
+        if limit is not None and is_divided(options, item.source, limit):
+            divided.append(divided_rows(runner, options, item.source, limit))
+        else:
+            tasks += class_tasks(options, item.source, limit)
+    return tasks, divided
 
 
 def _samples(options: RollupOptions, source: ClassSource) -> NewSamples:

@@ -12,14 +12,12 @@ import attrs
 from qmf.pipeline.duckdb_queries import parquet_files, quote_name
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema
-from qmf.pipeline.lake.classes import choose_classes, columns_of_versions
-from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.columns import ClassVersion, Columns, some_columns
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.days import day as utc_day
-from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.delta_lake import DeltaLake, choose_classes, columns_of_versions
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local
-from qmf.pipeline.lake.row_columns import Columns
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns, counted_condition
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.rollup.members import NumberMember, number_members
@@ -27,16 +25,8 @@ from qmf.pipeline.rollup.zones import Zone
 
 #: The columns of samples that a roll-up reads besides the values.
 _COLUMNS = (
-    ("_run", ColumnType.TEXT),
-    ("_seq", ColumnType.INT64),
-    ("_ts_ns", ColumnType.INT64),
-    ("_received_ns", ColumnType.INT64),
-    ("_agent", ColumnType.TEXT),
-    ("_epoch", ColumnType.INT64),
-    ("_object", ColumnType.TEXT),
-    ("_create_ns", ColumnType.INT64),
-    ("_delete_ns", ColumnType.INT64),
-    ("_statistics", ColumnType.BOOL),
+    *some_columns(RowKind.OBJECTS, "_run", "_seq", "_ts_ns", "_received_ns", "_agent", "_epoch", "_object"),
+    *some_columns(RowKind.OBJECTS, "_create_ns", "_delete_ns", "_statistics"),
 )
 
 
@@ -65,11 +55,7 @@ class ClassSource:
         files: Iterable[tuple[LakeTable, TableFile]],
         left_out: Sequence[LeftOut] = (),
     ) -> ClassSource:
-        """The samples in some files, but for those that are left out.
-
-        Raises:
-            LakeError: versions disagree about a type.
-        """
+        """The samples in some files, but for those that are left out; `LakeError` if versions disagree about a type."""
         columns_of_versions(RowKind.OBJECTS, versions)  # refuses versions that cannot be read together
         return cls(versions, number_members(versions), {}).with_files(files, left_out)
 
@@ -95,6 +81,11 @@ class ClassSource:
     def name(self) -> str:
         """The name of the class."""
         return self.versions[0].name
+
+    @property
+    def full_name(self) -> str:
+        """The name of the class with its package."""
+        return f"{self.package}:{self.name}"
 
     def between(self, first: str | None, last: str | None) -> list[str]:
         """The days with samples, in order, from one day to another; None for no limit."""
@@ -130,12 +121,7 @@ class ClassSource:
         return sum(file.rows for day in self.between(first, last) for _, file in self.days[day])
 
     def sql(self, connection: Any, days: Sequence[str] | None = None) -> str:
-        """The samples, with all columns of the members, as SQL for a connection to DuckDB.
-
-        Args:
-            connection: to DuckDB.
-            days: those of these days; None for all.
-        """
+        """The samples of all or some days, with all columns of the members, as SQL for a connection to DuckDB."""
         found = self._sql(connection, sorted(self.days) if days is None else days)
         return f"(select * from {found} where {self.where})" if self.where else found
 
@@ -172,22 +158,14 @@ _EMPTY = "qmf_no_samples"
 
 
 def sample_columns(versions: Sequence[ClassVersion], members: Sequence[NumberMember]) -> Columns:
-    """The columns that a roll-up of some members of a class reads.
-
-    Raises:
-        LakeError: versions disagree about a type.
-    """
+    """The columns that a roll-up of some members of a class reads; `LakeError` if versions disagree about a type."""
     types = dict(columns_of_versions(RowKind.OBJECTS, versions))
     own = dict.fromkeys(name for member in members for name in member.columns)
     return (*_COLUMNS, *((name, types[name]) for name in own))
 
 
 def class_sources(lake: DeltaLake, names: Iterable[str] = ()) -> list[ClassSource]:
-    """The samples of the classes of a lake.
-
-    Args:
-        lake: the lake.
-        names: of classes, with or without ``package:``; none for all.
+    """The samples of the classes of a lake, of all or of those that are named, with or without ``package:``.
 
     Raises:
         LakeError: no lake, no such class, or versions disagree about a type.

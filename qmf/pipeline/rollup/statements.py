@@ -190,10 +190,7 @@ def _steps(samples: ClassSamples, order: str) -> str:
         columns.append("row_number() over p as _n")
     if "" in samples.clocks:
         columns.append(f"{after.of('_arrival')} as _arrival_a")
-    step = [
-        "_ts_a is null as _is_last",
-        f"case when {_holds(samples, '_life_a')} then _ts_a - _ts_ns end as _held",
-    ]
+    step = ["_ts_a is null as _is_last", f"case when {_holds(samples, '_life_a')} then _ts_a - _ts_ns end as _held"]
     if "" in samples.clocks:
         step.append(f"{_is_back('_arrival_a')} as _back")
     for number, member in enumerate(samples.members):

@@ -1,4 +1,4 @@
-"""The job `rollup` as a stream, in this process: it follows a lake and writes each window once, when it is complete.
+"""The job `rollup` as a stream: it follows a lake and writes each window once, when it is complete.
 
 A window is complete when a sample was recorded that is later than its end by the time that late samples have. Then its
 samples are read from the lake and rolled up as a batch does, so the rows are those of a batch. What must survive a kill
@@ -19,13 +19,18 @@ from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_versions import LakeVersions
+from qmf.pipeline.lake.location import absolute
+from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.waiting import LATE_NS, ReaderNote, waiting_since
 from qmf.pipeline.rollup.following import FollowedClass, LakeFollower
+from qmf.pipeline.rollup.job import ReplacedRows, commit_rows, written_rows
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.stream_memory import MAX_VALUES, NewSamples, SampleCounts, StreamMemory
 from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange, WindowRollup, ahead_ns, is_ahead
-from qmf.pipeline.rollup.tables import OUT, PARTITIONS, WRITER, RollupOptions, rollup_table
+from qmf.pipeline.rollup.tables import OUT, PARTITIONS, WRITER, RollupOptions, rollup_schema, rollup_table
+from qmf.pipeline.rollup.tasks import WindowTask
+from qmf.pipeline.runners.runner import Runner
 from qmf.views.times import parse_duration
 
 #: Names of the application's numbers in the table's log.
@@ -77,15 +82,12 @@ class RollupStream:
     """Follows one lake. Belongs to one thread; close it at the end."""
 
     def __init__(self, options: RollupOptions, *, in_memory: bool = True) -> None:
-        """Begin where the last stream into the same table ended.
+        """Begin where the last stream into the same table ended; the days of the options are ignored.
 
-        Args:
-            options: of the roll-up; `first` and `last` are ignored.
-            in_memory: new samples are kept, so that complete windows are not read again.
+        Unless new samples are kept in memory, complete windows are read again.
 
         Raises:
             PipelineError: not a size of windows.
-            LakeError: the table cannot be read.
         """
         options.check()
         self.counts = StreamCounts()
@@ -105,11 +107,7 @@ class RollupStream:
         self._memory: StreamMemory | None = None
         if in_memory:
             self._memory = StreamMemory(
-                self._connection,
-                options.sizes,
-                ahead_ns(options.late),
-                continued=options.continued,
-                zone=options.zone,
+                self._connection, options.sizes, ahead_ns(options.late), continued=options.continued, zone=options.zone
             )
         #: Up to when a class has samples that are left out of windows: they must not be known before later ones.
         self._late_until: dict[str, int] = {}
@@ -124,17 +122,9 @@ class RollupStream:
         self._connection.close()
 
     def step(self, until: LakeVersions | None = None, *, last: bool = False) -> int:
-        """Read what is new, and write the windows that are complete.
+        """Read what is new, up to versions of all tables or all that is there, and write the complete windows.
 
-        Args:
-            until: of all tables of the lake, up to which they are read; None for all that is there.
-            last: write also those that are not complete yet; a later stream replaces them.
-
-        Returns:
-            rows written.
-
-        Raises:
-            LakeError: the lake cannot be read, or the table cannot be written.
+        With `last` those that are not complete are written, too; a later stream replaces them. Returns rows written.
         """
         started = time.monotonic()
         try:
@@ -258,11 +248,7 @@ class RollupStream:
     def _note_written(
         self, ranges: Iterable[tuple[WindowRange, int]], *, last: bool
     ) -> list[tuple[WindowRange, _Written]]:
-        """Note up to when windows are written, for ranges with their numbers of rows.
-
-        Returns:
-            the ranges that have rows, with what was written before.
-        """
+        """Note up to when windows are written; returns the ranges that have rows, with what was written before."""
         changed = []
         for windows, rows in ranges:
             before = self._written[windows.key]
@@ -302,11 +288,7 @@ class RollupStream:
         return [made[windows.key] for windows in ranges]
 
     def _commit(self, changed: Sequence[tuple[WindowRange, _Written]]) -> None:
-        """Write the rows together with how far they go.
-
-        Args:
-            changed: what was rolled up, and how far it was written before.
-        """
+        """Write the rows together with how far they go; of each range it is known how far it was written before."""
         numbers = {f"{_READ}{path}": at for path, at in self._follower.positions.items()}
         for windows, _ in changed:
             numbers |= {f"{_WRITTEN}{windows.key}": windows.end, f"{_OPEN}{windows.key}": int(windows.last)}
@@ -321,12 +303,7 @@ class RollupStream:
         self._store(" or ".join(unfinished) if is_open else None, numbers)
 
     def _store(self, where: str | None, numbers: Mapping[str, int]) -> None:
-        """Commit the rows that were made.
-
-        Args:
-            where: condition for the rows that they replace; None for none.
-            numbers: to commit with them.
-        """
+        """Commit the rows that were made, with some numbers, instead of those that meet a condition or of none."""
         options: dict[str, Any] = {"writer": WRITER, "partition_by": PARTITIONS, "numbers": numbers}
         rows = self._connection.sql(f"from {OUT}")
         if where is None:
@@ -342,3 +319,36 @@ class RollupStream:
             is_open = bool(self.table.last_batch(f"{_OPEN}{key}"))
             self._written[key] = _Written() if until is None else _Written(until, is_open)
         return self._written[key]
+
+
+class TaskRollupStream(RollupStream):
+    """A stream whose windows are made by the tasks of a runner, and not from memory."""
+
+    def __init__(self, runner: Runner, options: RollupOptions) -> None:
+        super().__init__(options, in_memory=False)
+        self._runner = runner
+        self._made = WrittenRows()
+        self._first_day = ""
+        self.table.conform(rollup_schema())
+
+    def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
+        tasks = []
+        is_first = self.table.version() is None
+        options = attrs.evolve(self._options, lake=absolute(self._options.lake), out=absolute(self._options.out))
+        for windows in ranges:
+            days = {date: windows.source.days[date] for date in windows.days}
+            few = attrs.evolve(windows, source=attrs.evolve(windows.source, days=days))
+            tasks.append(WindowTask(options, few, is_first))
+        first = min(windows.start for windows in ranges)
+        self._first_day = "" if first == -END_NS else self._options.zone.day(first)
+        self._made = written_rows(self._runner, tasks, self.table)
+        counts = self._made.counts
+        return [counts.get((windows.source.package, windows.source.name, windows.size), 0) for windows in ranges]
+
+    def _store(self, where: str | None, numbers: Mapping[str, int]) -> None:
+        replacement = None
+        if where is not None:
+            first = self._first_day
+            replacement = ReplacedRows.of(self.table, where, self._options.sizes, lambda found: found >= first)
+            self._made += written_rows(self._runner, replacement.kept, self.table)
+        commit_rows(self.table, self._made, replacement, numbers)

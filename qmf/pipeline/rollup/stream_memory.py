@@ -15,15 +15,15 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.duckdb_queries import quote_name, text
+from qmf.pipeline.errors import import_extra
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
-from qmf.pipeline.lake.counted_rows import CountedRows
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.runs import CountedRows
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.rollup.columns import KEY, ROLLUP_COLUMNS, coarser
-from qmf.pipeline.rollup.families import MEMBERS, VALUE, RollupFamily, values_by_family
-from qmf.pipeline.rollup.members import window_seconds
+from qmf.pipeline.rollup.members import MEMBERS, VALUE, RollupFamily, values_by_family, window_seconds
 from qmf.pipeline.rollup.rows import CARRIED_COLUMNS, LOOK_BACK_DAYS, carry
 from qmf.pipeline.rollup.source import ClassSource, sample_columns
 from qmf.pipeline.rollup.stream_windows import WindowRange
@@ -70,7 +70,7 @@ class NewSamples:
     @property
     def name(self) -> str:
         """The name of the class with its package."""
-        return _name(self.source)
+        return self.source.full_name
 
     @property
     def values(self) -> int:
@@ -80,13 +80,9 @@ class NewSamples:
 
 @attrs.frozen
 class SampleCounts:
-    """Figures of new samples of a class.
+    """Figures of new samples of a class: read; of these from the future, and of windows that were written.
 
-    Attributes:
-        read: samples.
-        ahead: of these, from the future.
-        late: of these, of windows that were written.
-        latest: the latest time that is not from the future, or None.
+    `latest` is the latest time that is not from the future, or None.
     """
 
     read: int
@@ -101,15 +97,7 @@ class StreamMemory:
     def __init__(
         self, connection: Any, sizes: Sequence[str], ahead_ns: int, *, continued: bool, zone: Zone = UTC
     ) -> None:
-        """Hold nothing yet.
-
-        Args:
-            connection: to DuckDB.
-            sizes: of the windows.
-            ahead_ns: samples are from the future that are later than their arrival by more.
-            continued: counters outlive restarts of their agents.
-            zone: of the days with which windows begin.
-        """
+        """Hold nothing yet; samples are from the future that are later than their arrival by more than `ahead_ns`."""
         self._connection = connection
         self._ahead_ns = ahead_ns
         self._continued = continued
@@ -135,17 +123,12 @@ class StreamMemory:
 
     def has(self, source: ClassSource) -> bool:
         """True if the samples of a class are here, from the first window on that is not written."""
-        return self._members.get(_name(source)) == _member_names(source)
+        return self._members.get(source.full_name) == _member_names(source)
 
     def add(self, new: Iterable[NewSamples], written: Mapping[str, int]) -> dict[str, SampleCounts]:
-        """Take new samples into memory. Classes of which samples came too late are dropped.
+        """Take new samples into memory; returns figures of those that are counted, by name of the class.
 
-        Args:
-            new: of some classes.
-            written: by name of the class: windows up to this time are written.
-
-        Returns:
-            figures of those that are counted, by name of the class.
+        Classes of which samples came too late, since windows up to that time are written, are dropped.
 
         Raises:
             LakeError: a file cannot be read, or versions disagree about a type.
@@ -208,9 +191,7 @@ class StreamMemory:
 
     def _read(self, item: NewSamples, written: int) -> tuple[Any, SampleCounts]:
         """The samples of a class that count, and figures of all."""
-        import_pyarrow()
-        import pyarrow.compute as compute
-
+        compute = import_extra("pyarrow.compute")
         schema = arrow_schema(sample_columns(item.source.versions, item.source.members))
         samples = import_pyarrow().concat_tables([_file_rows(table, file, schema) for table, file in item.files])
         samples = samples.filter(compute.fill_null(samples["_statistics"], False))
@@ -227,9 +208,7 @@ class StreamMemory:
 
     def _is_behind_rows(self, samples: Any) -> bool:
         """True if some samples belong to windows that were closed."""
-        import_pyarrow()
-        import pyarrow.compute as compute
-
+        compute = import_extra("pyarrow.compute")
         first = compute.min(samples["_ts_ns"]).as_py()
         return first is not None and first < self._closed_ns
 
@@ -302,7 +281,7 @@ class StreamMemory:
 
     def roll_up(self, size: str, ranges: Sequence[WindowRange]) -> list[int]:
         """Add the rows of ranges of one size, all of which are here, to `OUT`; returns the number of each."""
-        limits = ", ".join(f"({self._numbers[_name(item.source)]}, {item.start}, {item.end})" for item in ranges)
+        limits = ", ".join(f"({self._numbers[item.source.full_name]}, {item.start}, {item.end})" for item in ranges)
         chosen = (
             f"(select r.* from {_ROWS} as r join {_OBJECTS} as o on o.number = {_OBJECT} "
             f"join (values {limits}) as c(class, start, stop) on c.class = o.class "
@@ -328,11 +307,7 @@ class StreamMemory:
         return [made[item.source.package, item.source.name] for item in ranges]
 
     def forget(self, written: Mapping[str, int]) -> None:
-        """Merge and forget rows that are not needed any more, when there are many.
-
-        Args:
-            written: the start of the first window of each size that is not written.
-        """
+        """Merge and forget rows when there are many, by the start of the first window of each size not written."""
         if self._total() <= 2 * self._kept + _FEW:
             return
         oldest = min(written.values())
@@ -371,10 +346,6 @@ class StreamMemory:
 def _values(family: RollupFamily) -> str:
     """The table of the values of a family whose windows are not complete."""
     return f"qmf_values_{family.name}"
-
-
-def _name(source: ClassSource) -> str:
-    return f"{source.package}:{source.name}"
 
 
 def _member_names(source: ClassSource) -> tuple[str, ...]:

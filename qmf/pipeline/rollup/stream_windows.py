@@ -9,12 +9,12 @@ import attrs
 from qmf.pipeline.duckdb_queries import parquet_files, text
 from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.location import is_local
-from qmf.pipeline.rollup.class_rows import ClassRows
 from qmf.pipeline.rollup.columns import coarser
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.tables import OUT, RollupOptions, add_rows, rollup_table
+from qmf.pipeline.rollup.windows import ClassRows
 from qmf.views.times import parse_duration
 
 #: Later than any sample.
@@ -31,8 +31,6 @@ class WindowRange:
     """Windows of one class and size.
 
     Attributes:
-        source: samples of the class.
-        size: of the windows.
         start: of the first one; `-END_NS` for all.
         end: of the last one that is complete.
         last: those after it belong to the range as well.
@@ -47,7 +45,7 @@ class WindowRange:
     @property
     def key(self) -> str:
         """A name of its class and size."""
-        return f"{self.size} {self.source.package}:{self.source.name}"
+        return f"{self.size} {self.source.full_name}"
 
     @property
     def days(self) -> list[str]:
@@ -57,11 +55,9 @@ class WindowRange:
 
 
 def ahead_ns(late: str) -> int:
-    """Samples are from the future that are later than their arrival by more nanoseconds: one wrong clock would end the
-    windows of all other agents.
+    """Samples are from the future that are later than their arrival by more nanoseconds than late ones may be late.
 
-    Args:
-        late: how long late samples are waited for.
+    That is a minute at least. One wrong clock would end the windows of all other agents.
     """
     return max(parse_duration(late), _SKEW_NS)
 
@@ -75,12 +71,7 @@ class WindowRollup:
     """Rolls up ranges of windows; those of a class and size follow each other. Holds temporary tables."""
 
     def __init__(self, connection: Any, options: RollupOptions) -> None:
-        """Make one.
-
-        Args:
-            connection: to DuckDB.
-            options: of the roll-up.
-        """
+        """Make one on a connection to DuckDB."""
         self._connection = connection
         self._options = options
         self._table = rollup_table(options, "stream")
@@ -88,11 +79,7 @@ class WindowRollup:
         self._tables = 0
 
     def roll_up(self, windows: WindowRange) -> int:
-        """Add the rows of some windows to `OUT`; returns their number.
-
-        Raises:
-            LakeError: the table of earlier rows cannot be read.
-        """
+        """Add the rows of some windows to `OUT`; returns their number."""
         rows, zone = 0, self._options.zone
         first = None if windows.start == -END_NS else zone.day(windows.start)
         for date in windows.source.zone_days(zone, first, None if windows.last else zone.day(windows.end)):
@@ -132,11 +119,7 @@ class WindowRollup:
         return add_rows(self._connection, OUT, rows, windows.size, zone)
 
     def last_known_table(self, windows: WindowRange) -> str | None:
-        """The table of what is last known before some windows; None for nothing.
-
-        Raises:
-            LakeError: the table of earlier rows cannot be read.
-        """
+        """The table of what is last known before some windows; None for nothing."""
         return self._class_rows(windows).carried
 
     def _class_rows(self, windows: WindowRange) -> ClassRows:

@@ -8,17 +8,16 @@ Batches and streams write the same rows, each to a Delta table of its own, with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import absolute
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.zones import UTC, Zone, base_seconds
@@ -52,11 +51,7 @@ class RollupOptions:
     storage: Mapping[str, str] = attrs.field(factory=dict)
 
     def check(self) -> None:
-        """Check the sizes and the time zone.
-
-        Raises:
-            PipelineError: not a size of windows, or not a time zone.
-        """
+        """Check the sizes and the time zone; `PipelineError` if one is none."""
         for size in self.sizes:
             window_seconds(size)
         self.zone.check()
@@ -96,17 +91,7 @@ def rollup_table(options: RollupOptions, by: str) -> LakeTable:
 
 
 def read_version(table: LakeTable, size: str, path: str, *, continued: bool) -> int | None:
-    """The version of a table of the lake of which all samples are in a batch's table; None for none.
-
-    Args:
-        table: of a batch.
-        size: of the windows.
-        path: of the table of the lake.
-        continued: counters outlive restarts of their agents.
-
-    Raises:
-        LakeError: the table cannot be read.
-    """
+    """The version of a table of the lake, by its path, of which all samples are in a batch's table; None for none."""
     number = table.last_batch(f"{_READ[continued]}{size} {path}")
     return number - 1 if number else None
 
@@ -114,11 +99,7 @@ def read_version(table: LakeTable, size: str, path: str, *, continued: bool) -> 
 def read_numbers(table: LakeTable, options: RollupOptions, versions: Mapping[str, int]) -> dict[str, int]:
     """The numbers from which `read_version` is known, to be committed with the rows of a batch.
 
-    Args:
-        table: that is written.
-        options: of the batch. One that has read some days only says nothing new, unless it replaced rows of the other
-            kind of counters.
-        versions: of the tables that are read, by path.
+    A batch that has read some days only says nothing new, unless it replaced rows of the other kind of counters.
     """
     found: dict[str, int] = {}
     for size in options.sizes:
@@ -149,21 +130,8 @@ def sql_schema(columns: Mapping[str, str]) -> Any:
     return pa.schema([(name, types.get(type) or pa.decimal128(38, 0)) for name, type in columns.items()])
 
 
-def class_name(versions: Sequence[ClassVersion]) -> str:
-    """The name of a class with its package."""
-    return f"{versions[0].package}:{versions[0].name}"
-
-
 def add_rows(connection: Any, out: str, table: str, size: str, zone: Zone = UTC) -> int:
-    """Add rows of one size to a table with the columns of the job's tables; returns their number.
-
-    Args:
-        connection: to DuckDB.
-        out: the table.
-        table: with the rows, or a query in parentheses.
-        size: of the windows.
-        zone: of their days.
-    """
+    """Add rows of one size to a table `out` with the columns of the job's tables; returns their number."""
     columns = ", ".join(f"{quote_name(name)} {type}" for name, type in ROLLUP_COLUMNS.items())
     connection.execute(f"create temp table if not exists {out} (size varchar, {DATE} varchar, {columns})")
     ((count,),) = connection.execute(f"insert into {out} {table_rows(table, size, zone)}").fetchall()

@@ -13,10 +13,10 @@ import attrs
 
 from qmf.pipeline.duckdb_queries import duckdb_errors, quote_name, text
 from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.days import day as utc_day
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS
 from qmf.pipeline.rollup.day import ClassRollup
@@ -25,18 +25,14 @@ from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.stream_memory import NewSamples, StreamMemory
 from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange, WindowRollup
 from qmf.pipeline.rollup.tables import OUT, RollupOptions, rollup_table, table_rows
-from qmf.pipeline.rollup.zones import Zone
 from qmf.pipeline.runners.runner import duckdb_batches
 
 
 @attrs.frozen
 class ClassTask:
-    """The roll-up of some days of a class.
+    """The roll-up of some days of a class, in their order.
 
-    Attributes:
-        options: of the roll-up.
-        source: the samples of the days, and those of the days before in which the samples before them are looked for.
-        days: to roll up, in their order.
+    The samples are those of the days, and of the days before in which the samples before them are looked for.
     """
 
     options: RollupOptions
@@ -44,11 +40,7 @@ class ClassTask:
     days: tuple[str, ...]
 
     def rows(self, connection: Any) -> Iterator[Any]:
-        """The rows as record batches, those of a day together.
-
-        Raises:
-            LakeError: a file cannot be read.
-        """
+        """The rows as record batches, those of a day together."""
         options, zone = self.options, self.options.zone
         with (
             lake_errors(options.lake),
@@ -62,12 +54,7 @@ class ClassTask:
 
 @attrs.frozen
 class SmallClassesTask:
-    """The roll-up of classes that have so few values that planning a query for each would cost more than the values.
-
-    Attributes:
-        options: of the roll-up.
-        samples: of each class.
-    """
+    """The roll-up of classes that have so few values that planning a query for each would cost more than the values."""
 
     options: RollupOptions
     samples: tuple[NewSamples, ...]
@@ -89,12 +76,9 @@ class SmallClassesTask:
 
 @attrs.frozen
 class WindowTask:
-    """The roll-up of a range of windows of a stream.
+    """The roll-up of a range of windows of a stream; the paths of the options are absolute.
 
-    Attributes:
-        options: of the roll-up; the paths are absolute.
-        windows: the range.
-        is_first: there is no table of earlier rows yet.
+    Before the first commit there is no table of earlier rows.
     """
 
     options: RollupOptions
@@ -102,11 +86,7 @@ class WindowTask:
     is_first: bool
 
     def rows(self, connection: Any) -> Iterator[Any]:
-        """As of `ClassTask`.
-
-        Raises:
-            LakeError: the table of earlier rows is not on this machine, or a file cannot be read.
-        """
+        """As of `ClassTask`; the table of earlier rows must be on this machine."""
         if not self.is_first:
             rollup_table(self.options, "stream").delta()  # refuses what isn't there
         with lake_errors(self.options.lake):
@@ -116,14 +96,7 @@ class WindowTask:
 
 @attrs.frozen
 class KeptRows:
-    """The rows of a file of the table that a commit does not replace, to be written again.
-
-    Attributes:
-        table: with the file.
-        file: to read.
-        size: of its windows.
-        replaced: condition in SQL for the rows that are replaced.
-    """
+    """The rows of a file of the table, of windows of one size, to be written again, but for those replaced."""
 
     table: LakeTable
     file: TableFile
@@ -138,8 +111,7 @@ class KeptRows:
             partitions = f"{text(self.size)} as size, {text(str(self.file.date))} as {DATE}"
             stored = f"(select * replace ({partitions}) from qmf_kept)"
             yield from duckdb_batches(
-                connection,
-                f"select size, {DATE}, {columns} from {stored} where not coalesce({self.replaced}, false)",
+                connection, f"select size, {DATE}, {columns} from {stored} where not coalesce({self.replaced}, false)"
             )
 
 
@@ -177,39 +149,29 @@ def together(tasks: Iterable[Task]) -> list[tuple[Task, ...]]:
     return [*found, tuple(chosen)] if chosen else found
 
 
-def class_tasks(options: RollupOptions, sources: Iterable[ClassSource], limit: int | None) -> list[ClassTask]:
-    """The pieces of the roll-up of some classes.
-
-    Args:
-        options: of the roll-up.
-        sources: the classes; a day of none of them `is_divided`.
-        limit: samples of a task, about; None for no limit.
-    """
+def class_tasks(options: RollupOptions, source: ClassSource, limit: int | None) -> list[ClassTask]:
+    """The pieces of the roll-up of a class of which no day `is_divided`, by numbers of samples; None for no limit."""
     tasks: list[ClassTask] = []
-    for source in sources:
-        days: list[str] = []
-        count = 0
-        for day in source.zone_days(options.zone, options.first, options.last) if source.members else ():
-            samples = _of_days(source, options.zone, [day]).samples(None, None)
-            if days and limit is not None and count + samples > limit:
-                tasks.append(_task(options, source, days))
-                days, count = [], 0
-            days, count = [*days, day], count + samples
-        if days:
+    days: list[str] = []
+    count = 0
+    for day, samples in _samples_by_day(options, source):
+        if days and limit is not None and count + samples > limit:
             tasks.append(_task(options, source, days))
-    return tasks
+            days, count = [], 0
+        days, count = [*days, day], count + samples
+    return [*tasks, _task(options, source, days)] if days else tasks
 
 
-def is_divided(options: RollupOptions, source: ClassSource, limit: int | None) -> bool:
+def is_divided(options: RollupOptions, source: ClassSource, limit: int) -> bool:
     """Whether a class has more samples in a day than a task should read, so that its objects are divided."""
-    if limit is None or not source.members:
-        return False
-    days = source.zone_days(options.zone, options.first, options.last)
-    return any(_of_days(source, options.zone, [day]).samples(None, None) > limit for day in days)
+    return any(samples > limit for _day, samples in _samples_by_day(options, source))
 
 
-def _of_days(source: ClassSource, zone: Zone, days: Sequence[str]) -> ClassSource:
-    return source.of_times(zone.start_ns(days[0]), zone.end_ns(days[-1]))
+def _samples_by_day(options: RollupOptions, source: ClassSource) -> Iterator[tuple[str, int]]:
+    """The days of a roll-up with their numbers of samples; none for a class without numbers."""
+    zone = options.zone
+    for day in source.zone_days(zone, options.first, options.last) if source.members else ():
+        yield day, source.of_times(zone.start_ns(day), zone.end_ns(day)).samples(None, None)
 
 
 def _task(options: RollupOptions, source: ClassSource, days: Sequence[str]) -> ClassTask:

@@ -11,6 +11,8 @@ import attrs
 from qmf.pipeline.duckdb_queries import import_duckdb
 from qmf.pipeline.rollup import rows, statements
 from qmf.pipeline.rollup.members import NumberMember
+from qmf.pipeline.rollup.rows import carry
+from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.statements import ClassSamples
 from qmf.pipeline.rollup.zones import Span, WindowGrid
 
@@ -113,3 +115,56 @@ def _correct(connection: Any, samples: ClassSamples) -> None:
     if back:
         connection.execute(f"create temp table {_CORRECTIONS} as {statements.corrections(samples, WINDOWS)}")
         connection.execute(statements.correction_update(samples, WINDOWS, _CORRECTIONS))
+
+
+_NEXT = "qmf_next"
+
+
+@attrs.define
+class ClassRows:
+    """Makes rows, and holds a temporary table of what is last known until it is dropped.
+
+    Attributes:
+        continued: counters outlive restarts of their agents.
+        carried: `table` where something is known; None before.
+    """
+
+    connection: Any
+    continued: bool
+    table: str
+    carried: str | None = None
+
+    def make(self, source: ClassSource, seconds: int, table: str, spans: Sequence[Span] = (), where: str = "") -> bool:
+        """Make or replace a table of the rows of some samples, in windows of so many seconds; False for no samples.
+
+        `spans` are the days of the samples, of another zone than UTC, `where` is a condition for the samples, as `s`.
+        """
+        if not source.days:
+            return False
+        samples = source.sql(self.connection)
+        with roll_up(
+            self.connection,
+            f"(select * from {samples} as s where {where})" if where else samples,
+            source.members,
+            package=source.package,
+            name=source.name,
+            seconds=seconds,
+            continued=self.continued,
+            carried=self.carried,
+            spans=spans,
+        ) as rows:
+            if rows is not None:
+                self.connection.execute(f"create or replace temp table {table} as {rows}")
+            return rows is not None
+
+    def keep(self, rows: str, oldest_ns: int) -> None:
+        """Remember the last samples of some rows, and of what was known before, but for those that are older."""
+        self.connection.execute(f"create or replace temp table {_NEXT} as {carry(rows, self.carried, oldest_ns)}")
+        self.connection.execute(f"drop table if exists {self.table}")
+        self.connection.execute(f"alter table {_NEXT} rename to {self.table}")
+        self.carried = self.table
+
+    def drop(self) -> None:
+        """Forget what is known."""
+        self.connection.execute(f"drop table if exists {self.table}")
+        self.carried = None

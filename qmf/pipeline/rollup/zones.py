@@ -21,12 +21,7 @@ _SECOND, _DAY = 10**9, 86_400
 
 @attrs.frozen
 class Span:
-    """Days of a zone that follow each other.
-
-    Attributes:
-        start, end: of the first and of the last one, in seconds.
-        regular: each of them has 24 hours; otherwise it is one day that has not.
-    """
+    """Days of a zone from a second to another one: if `regular` of 24 hours each, otherwise one day that has not."""
 
     start: int
     end: int
@@ -40,11 +35,7 @@ class Zone:
     name: str = "UTC"
 
     def check(self) -> None:
-        """Check that it is known.
-
-        Raises:
-            PipelineError: it isn't.
-        """
+        """Check that it is known; `PipelineError` if it isn't."""
         try:
             zoneinfo.ZoneInfo(self.name)
         except (KeyError, ValueError, OSError):

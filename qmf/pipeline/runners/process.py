@@ -20,34 +20,39 @@ from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import WrittenRows, write_rows
 from qmf.pipeline.lake.table_files import FilesByTable, in_portions
-from qmf.pipeline.runners.batches import batches_where, open_connection, selected_batches, sorted_batches
-from qmf.pipeline.runners.runner import Map, Mapped, Pace, Reduce, Rows, Step, Task, conformed_batches
+from qmf.pipeline.runners.runner import (
+    Map,
+    Mapped,
+    Pace,
+    Reduce,
+    Rows,
+    Runner,
+    Step,
+    Task,
+    batches_where,
+    conformed_batches,
+    open_connection,
+    selected_batches,
+    sorted_batches,
+)
 
 
 @attrs.frozen
-class ProcessRows:
-    """Rows as a source of Arrow record batches; see `Rows`.
-
-    Attributes:
-        schema: of the rows, as an Arrow schema.
-        open: begins to make them.
-    """
+class ProcessRows(Rows):
+    """Rows as a source of Arrow record batches of a schema; `open` begins to make them."""
 
     schema: Any
     open: Callable[[], Iterator[Any]]
 
     def where(self, column: str, values: Sequence[str]) -> Rows:
-        """As of `Rows`."""
         return ProcessRows(self.schema, lambda: batches_where(column, values, self.open()))
 
     def select(self, columns: Sequence[str]) -> Rows:
-        """As of `Rows`."""
         names = list(columns)
         schema = import_pyarrow().schema([self.schema.field(name) for name in names])
         return ProcessRows(schema, lambda: selected_batches(names, self.open()))
 
     def union(self, other: Rows) -> Rows:
-        """As of `Rows`."""
         assert isinstance(other, ProcessRows)
 
         def both() -> Iterator[Any]:
@@ -65,7 +70,7 @@ class ProcessRows:
         order: Sequence[str] = (),
         numbered: bool = False,  # noqa: ARG002
     ) -> Rows:
-        """As of `Rows`: one share has all keys."""
+        """One share has all keys."""
 
         def batches() -> Iterator[Any]:
             rows = self._sort((*key, *order)) if order else self.open()
@@ -76,7 +81,7 @@ class ProcessRows:
 
     @contextmanager
     def persist(self) -> Iterator[Rows]:
-        """As of `Rows`: in a temporary file, since they may be more than fits in memory."""
+        """In a temporary file, since they may be more than fits in memory."""
         ipc = import_pyarrow().ipc
         with tempfile.TemporaryDirectory(prefix="qmf-rows-") as folder:
             path = str(Path(folder, "rows.arrow"))
@@ -91,13 +96,11 @@ class ProcessRows:
             yield ProcessRows(self.schema, read_file)
 
     def table(self) -> Any:
-        """As of `Rows`."""
         return import_pyarrow().Table.from_batches(conformed_batches(self.open(), self.schema), self.schema)
 
     def write(
         self, table: LakeTable, *, by: Sequence[str] = (), order: Sequence[str] = (), counted: Sequence[str] = ()
     ) -> WrittenRows:
-        """As of `Rows`."""
         rows = self._sort(order) if order else self.open()
         return write_rows(table, rows, self.schema, by=by, counted=counted)
 
@@ -105,37 +108,26 @@ class ProcessRows:
         return sorted_batches(self.schema, columns, None, self.open())
 
 
-class ProcessRunner:
+class ProcessRunner(Runner):
     """Runs jobs in this process; see `Runner`."""
 
     def __init__(self, task_rows: int | None = None) -> None:
-        """Make a runner in this process.
-
-        Args:
-            task_rows: rows of the files of a task; None for all files in one, which DuckDB divides itself.
-        """
-        self._task_rows = task_rows
+        """Make a runner. Without a number of rows of a task, all files are one task, which DuckDB divides itself."""
+        self.task_rows = task_rows
         self._lock = threading.Lock()
         self._database: Any = None
 
     @property
     def place(self) -> str:
-        """As of `Runner`."""
         return "in this process"
 
-    @property
-    def task_rows(self) -> int | None:
-        """As of `Runner`."""
-        return self._task_rows
-
     def portions(self, files: FilesByTable) -> list[FilesByTable]:
-        """As of `Runner`."""
-        if self._task_rows is None:
+        if self.task_rows is None:
             return [files] if any(files.values()) else []
-        return list(in_portions(files, self._task_rows))
+        return list(in_portions(files, self.task_rows))
 
     def map(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
-        """As of `Runner`: one task after the other, since each has all processors."""
+        """One task after the other, since each has all processors."""
 
         def batches() -> Iterator[Any]:
             for task in tasks:
@@ -145,11 +137,10 @@ class ProcessRunner:
         return ProcessRows(schema, batches)
 
     def from_arrow(self, table: Any) -> Rows:
-        """As of `Runner`."""
         return ProcessRows(table.schema, lambda: iter(table.to_batches()))
 
     def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
-        """As of `Runner`: in as many threads as there are processors."""
+        """In as many threads as there are processors."""
         if len(tasks) < 2:
             return [work(task) for task in tasks]
         with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1), "qmf-task") as pool:
@@ -163,7 +154,7 @@ class ProcessRunner:
         pace: Pace,
         stop: threading.Event,
     ) -> None:
-        """As of `Runner`: each step reads all that is there."""
+        """Each step reads all that is there."""
         while not stop.is_set():
             started = time.monotonic()
             worked = step(None)

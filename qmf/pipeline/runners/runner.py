@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from typing import Any, Protocol, TypeVar
 
 import attrs
 
+from qmf.pipeline.duckdb_queries import connect, quote_name
+from qmf.pipeline.errors import import_extra
+from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.lake_versions import LakeVersions
@@ -109,15 +112,17 @@ class Rows(Protocol):
 
 
 class Runner(Protocol):
-    """Where jobs run."""
+    """Where jobs run.
+
+    Attributes:
+        task_rows: that a task reads at most, about; None for no limit.
+    """
+
+    task_rows: int | None
 
     @property
     def place(self) -> str:
         """Where that is, for people."""
-
-    @property
-    def task_rows(self) -> int | None:
-        """Rows that a task reads at most, about; None for no limit."""
 
     def portions(self, files: FilesByTable) -> list[FilesByTable]:
         """The files of a lake as tasks, by their size."""
@@ -188,3 +193,40 @@ def conformed_batches(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
     for batch in batches:
         if batch.num_rows:
             yield batch if batch.schema == schema else batch.select(schema.names).cast(schema)
+
+
+_SORTED = "qmf_unsorted"
+
+
+def open_connection(threads: int | None = None) -> Any:
+    """A connection to DuckDB whose times are in UTC; its queries use so many threads, or one per processor."""
+    made = connect(threads=threads)
+    made.execute("set timezone = 'UTC'")
+    return made
+
+
+def batches_where(column: str, values: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
+    """The rows with one of some values in a column."""
+    compute = import_extra("pyarrow.compute")
+    wanted = import_pyarrow().array(list(values))
+    for batch in batches:
+        found = batch.filter(compute.is_in(batch[column], value_set=wanted))
+        if found.num_rows:
+            yield found
+
+
+def selected_batches(columns: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
+    """Some columns of the rows."""
+    return (batch.select(list(columns)) for batch in batches)
+
+
+def sorted_batches(schema: Any, columns: Sequence[str], threads: int | None, batches: Iterator[Any]) -> Iterator[Any]:
+    """The rows of a schema in the order of some columns, by DuckDB, in so many threads or one per processor.
+
+    It writes what doesn't fit in memory to temporary files.
+    """
+    by = ", ".join(quote_name(name) for name in columns)
+    with closing(open_connection(threads)) as own:
+        reader = import_pyarrow().RecordBatchReader.from_batches(schema, conformed_batches(batches, schema))
+        own.register(_SORTED, reader)
+        yield from own.sql(f"select * from {_SORTED} order by {by}").to_arrow_reader(50_000)

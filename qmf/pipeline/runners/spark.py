@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 import pickle
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -29,11 +30,118 @@ from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.table_files import FilesByTable, in_portions
 from qmf.pipeline.runners import spark_tasks
-from qmf.pipeline.runners.batches import batches_where, selected_batches
-from qmf.pipeline.runners.runner import Map, Mapped, Pace, Reduce, Rows, Step, Task, conformed_batches
-from qmf.pipeline.runners.spark_inputs import PieceInput
+from qmf.pipeline.runners.runner import (
+    Map,
+    Mapped,
+    Pace,
+    Reduce,
+    Rows,
+    Runner,
+    Step,
+    Task,
+    batches_where,
+    conformed_batches,
+    selected_batches,
+)
 from qmf.pipeline.runners.spark_stream import follow_lake
-from qmf.pipeline.runners.spark_tasks import DATA, SHARE, VERSION, Work, apply_works
+from qmf.pipeline.runners.spark_tasks import DATA, SHARE, VERSION, Piece, Work, apply_works
+
+#: The columns of what a partition of a frame is given.
+_PIECE = "piece"
+
+
+@attrs.frozen
+class PieceInput:
+    """Batches that are made of tasks and of kept rows.
+
+    Attributes:
+        spark: to run on.
+        pieces: how; several may make batches of the same tasks.
+        tasks: pickled, by the name of their piece.
+        kept: RDDs with rows, by the name of their piece; not on a server of Spark Connect.
+    """
+
+    spark: SparkSession
+    pieces: tuple[Piece, ...]
+    tasks: Mapping[str, tuple[bytes, ...]] = attrs.field(factory=dict)
+    kept: Mapping[str, Any] = attrs.field(factory=dict)
+
+    @classmethod
+    def of_tasks(cls, spark: SparkSession, tasks: Iterable[Any], make: Callable[[Any], Iterator[Any]]) -> PieceInput:
+        """The batches that a function makes of each task."""
+        name = uuid.uuid4().hex
+        return cls(spark, (Piece(name, make),), tasks={name: tuple(pickle.dumps(task) for task in tasks)})
+
+    def __add__(self, other: PieceInput) -> PieceInput:
+        return PieceInput(
+            self.spark, (*self.pieces, *other.pieces), {**self.tasks, **other.tasks}, {**self.kept, **other.kept}
+        )
+
+    def with_works(self, works: Sequence[Work]) -> PieceInput:
+        """What functions make of the batches of each task."""
+        return attrs.evolve(
+            self, pieces=tuple(attrs.evolve(piece, works=(*piece.works, *works)) for piece in self.pieces)
+        )
+
+    def run(self, shares: int, work: Callable[[Iterator[Any]], Iterator[bytes]]) -> list[bytes]:
+        """What a function makes of the batches of each partition, in any order.
+
+        There is one partition for one share; otherwise each task has one.
+        """
+        if not is_remote():
+            return list(self._rdd(shares, work).collect())
+        pieces = self.pieces
+
+        def run(batches: Iterable[Any]) -> Iterator[Any]:
+            given = spark_tasks.frame_cells(batches)
+            yield from spark_tasks.data_batches(work(spark_tasks.made_batches(pieces, given)))
+
+        return [bytes(row[0]) for row in self.frame(shares).mapInArrow(run, f"{DATA} binary").collect()]
+
+    def persist(self, schema: Any, shares: int, work: Work) -> PieceInput | None:
+        """What a function makes of the batches of each partition, computed once; otherwise as `run`.
+
+        None on a server of Spark Connect.
+        """
+        if is_remote():
+            return None
+        name = uuid.uuid4().hex
+        rdd = self._rdd(shares, lambda batches: spark_tasks.kept_rows(name, schema, work(batches)))
+        piece = Piece(name, lambda data: spark_tasks.deserialize(schema, [data]))
+        return PieceInput(self.spark, (piece,), kept={name: rdd.persist()})
+
+    def unpersist(self) -> None:
+        """Ends what `persist` began."""
+        for rdd in self.kept.values():
+            rdd.unpersist()
+
+    def frame(self, shares: int) -> DataFrame:
+        """A frame with what `spark_tasks.frame_cells` reads."""
+        pa = import_pyarrow()
+        given = self._cells()
+        columns = {_PIECE: pa.array([name for name, _ in given], pa.string())}
+        columns[DATA] = pa.array([data for _, data in given], pa.binary())
+        frame = self.spark.createDataFrame(pa.table(columns))
+        if shares > 1 and given:
+            # From one partition, each of the others gets the same number; from several, some would get two tasks.
+            frame = frame.coalesce(1).repartition(len(given))
+        for rdd in self.kept.values():
+            frame = frame.unionAll(self.spark.createDataFrame(rdd, f"{_PIECE} string, {DATA} binary"))
+        return frame.coalesce(1) if shares == 1 else frame
+
+    def _cells(self) -> list[tuple[str, bytes]]:
+        return [(name, task) for name, tasks in self.tasks.items() for task in tasks]
+
+    def _rdd(self, shares: int, work: Callable[[Iterator[Any]], Iterator[Any]]) -> Any:
+        context, given, rdds = self.spark.sparkContext, self._cells(), list(self.kept.values())
+        if given or not rdds:
+            rdds.append(context.parallelize(given, 1 if shares == 1 else max(1, len(given))))
+        rdd = rdds[0] if len(rdds) == 1 else context.union(rdds)
+        if shares == 1 and len(rdds) > 1:
+            rdd = rdd.coalesce(1)
+        pieces = self.pieces
+        return rdd.mapPartitions(lambda own: work(spark_tasks.made_batches(pieces, own)))
+
 
 #: Rows of a task at most: seconds of work, and some hundred megabytes; and those that a task has at least before the
 #: work is divided among the processors, since a shuffle costs seconds, too.
@@ -41,7 +149,7 @@ TASK_ROWS, DIVIDED_ROWS = 2_000_000, 500_000
 
 
 @attrs.frozen
-class SparkRows:
+class SparkRows(Rows):
     """Rows as what functions make of an input, partition by partition; see `Rows`.
 
     Attributes:
@@ -61,13 +169,11 @@ class SparkRows:
     is_reduced: bool = False
 
     def where(self, column: str, values: Sequence[str]) -> Rows:
-        """As of `Rows`."""
         if isinstance(self.input, DataFrame) and not self.works:
             return attrs.evolve(self, input=self.input.where(F.col(column).isin(list(values))))
         return self._with_work(partial(batches_where, column, tuple(values)))
 
     def select(self, columns: Sequence[str]) -> Rows:
-        """As of `Rows`."""
         schema = import_pyarrow().schema([self.schema.field(name) for name in columns])
         if isinstance(self.input, DataFrame) and not self.works:
             frame = self.input.select(*(F.col(f"`{name}`") for name in columns))
@@ -75,7 +181,6 @@ class SparkRows:
         return self._with_work(partial(selected_batches, tuple(columns)), schema=schema)
 
     def union(self, other: Rows) -> Rows:
-        """As of `Rows`."""
         assert isinstance(other, SparkRows)
         shares = max(self.shares, other.shares)
         own, others = self._pieces(), other._pieces()
@@ -84,15 +189,8 @@ class SparkRows:
         return SparkRows(self.spark, self.schema, self._frame().unionAll(other._frame()), shares)
 
     def reduce(
-        self,
-        key: Sequence[str],
-        work: Reduce,
-        schema: Any,
-        *,
-        order: Sequence[str] = (),
-        numbered: bool = False,
+        self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = (), numbered: bool = False
     ) -> Rows:
-        """As of `Rows`."""
         reduced = partial(spark_tasks.reduce_share, work, schema)
         # A shuffle into one partition would be a stage more for the same rows.
         if self.shares == 1:
@@ -115,7 +213,6 @@ class SparkRows:
 
     @contextmanager
     def persist(self) -> Iterator[Rows]:
-        """As of `Rows`."""
         kept: PieceInput | DataFrame | None = None
         if self.shares == 1 and isinstance(self.input, PieceInput):
             kept = self.input.persist(self.schema, self.shares, partial(apply_works, self.works))
@@ -127,14 +224,12 @@ class SparkRows:
             kept.unpersist()
 
     def table(self) -> Any:
-        """As of `Rows`."""
         found = spark_tasks.deserialize(self.schema, self._run(partial(spark_tasks.serialize, self.schema)))
         return import_pyarrow().Table.from_batches(found, self.schema)
 
     def write(
         self, table: LakeTable, *, by: Sequence[str] = (), order: Sequence[str] = (), counted: Sequence[str] = ()
     ) -> WrittenRows:
-        """As of `Rows`."""
         work = partial(spark_tasks.write_share, table, self.schema, tuple(by), tuple(counted))
         return sum((pickle.loads(data) for data in self._sort(order)._run(work)), WrittenRows())
 
@@ -208,56 +303,40 @@ def _shares_schema() -> Any:
     return pa.schema([(SHARE, pa.int32()), (VERSION, pa.string()), (DATA, pa.binary())])
 
 
-class SparkRunner:
+class SparkRunner(Runner):
     """Runs jobs on Spark; see `Runner`."""
 
     def __init__(self, spark: SparkSession, task_rows: int = TASK_ROWS) -> None:
-        """Make a runner on a Spark session.
-
-        Args:
-            spark: to run on; its executors read the lake and write the tables themselves.
-            task_rows: rows of the files of a task.
-        """
+        """Make a runner on a session, whose executors read the lake and write the tables themselves."""
         self.spark = spark
-        self._task_rows = task_rows
+        self.task_rows: int | None = task_rows
 
     @property
     def place(self) -> str:
-        """As of `Runner`."""
         return f"on Spark at {self.spark.conf.get('spark.master', 'a server of Spark Connect')}"
 
-    @property
-    def task_rows(self) -> int | None:
-        """As of `Runner`."""
-        return self._task_rows
-
     def portions(self, files: FilesByTable) -> list[FilesByTable]:
-        """As of `Runner`."""
         rows = sum(file.rows for own in files.values() for file in own)
-        each = max(DIVIDED_ROWS, math.ceil(rows / self._processors()))
-        return list(in_portions(files, min(self._task_rows, each)))
+        # A server of Spark Connect does not say how many processors its executors have.
+        processors = 1 if is_remote() else self.spark.sparkContext.defaultParallelism
+        each = max(DIVIDED_ROWS, math.ceil(rows / processors))
+        return list(in_portions(files, min(self.task_rows or each, each)))
 
     def map(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
-        """As of `Runner`: each task in a partition of its own, which Spark runs again where one is lost."""
+        """Each task in a partition of its own, which Spark runs again where one is lost."""
         made = PieceInput.of_tasks(self.spark, tasks, partial(spark_tasks.map_task, work, schema))
         return SparkRows(self.spark, schema, made, max(1, len(tasks)))
 
     def from_arrow(self, table: Any) -> Rows:
-        """As of `Runner`."""
         return SparkRows(
             self.spark, table.schema, PieceInput.of_tasks(self.spark, [table], spark_tasks.table_batches), 1
         )
 
     def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
-        """As of `Runner`."""
         made = PieceInput.of_tasks(self.spark, enumerate(tasks), partial(spark_tasks.found_value, work))
         found = dict(pickle.loads(data) for data in made.run(len(tasks), spark_tasks.pickle_values))
         return [found[number] for number in range(len(tasks))]
 
-    def _processors(self) -> int:
-        """Those of all executors; 1 for a server of Spark Connect, which does not say."""
-        return 1 if is_remote() else self.spark.sparkContext.defaultParallelism
-
     def follow(self, lake: DeltaLake, checkpoint: str, step: Step, pace: Pace, stop: threading.Event) -> None:
-        """As of `Runner`: a query of Structured Streaming, with a step for each micro-batch; see `spark_stream`."""
+        """A query of Structured Streaming, with a step for each micro-batch; see `spark_stream`."""
         follow_lake(self.spark, lake, checkpoint, step, pace, stop)

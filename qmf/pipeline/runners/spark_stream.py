@@ -26,7 +26,7 @@ from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.runners.runner import Pace, Step
-from qmf.pipeline.spark_access.lake_versions import VERSIONS, versions_of
+from qmf.pipeline.spark_access.lake_stream import VERSIONS, versions_of
 from qmf.pipeline.spark_access.session import register
 
 log = logging.getLogger(__name__)

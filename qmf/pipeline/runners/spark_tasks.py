@@ -18,8 +18,7 @@ from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import write_rows
-from qmf.pipeline.runners.batches import open_connection, sorted_batches
-from qmf.pipeline.runners.runner import Map, Mapped, Reduce, conformed_batches
+from qmf.pipeline.runners.runner import Map, Mapped, Reduce, conformed_batches, open_connection, sorted_batches
 
 #: DuckDB's threads in an executor, which gives each of its tasks a processor.
 _THREADS = 1

@@ -32,9 +32,8 @@ _MODULES = (
 def main(*, pandas: bool = True) -> None:
     """Import, and start workers until Spark ends the process.
 
-    Args:
-        pandas: tasks may convert rows from and to pandas. Arrow imports it with its datasets where it is installed,
-            which takes a third of the time of all imports.
+    Without `pandas`, tasks cannot convert rows from and to pandas. Arrow imports it with its datasets where it is
+    installed, which takes a third of the time of all imports.
     """
     with nullcontext() if pandas else without_pandas():
         for name in _MODULES:

@@ -9,13 +9,11 @@ starts again from the beginning of the lake.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -23,18 +21,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.row_files import WrittenRows, write_rows
+from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.table_files import WrittenFile
+from qmf.pipeline.lake.table_log import exact_statistics
 from qmf.pipeline.lake.table_paths import CHECKPOINT
-from qmf.pipeline.lake.table_settings import exact_statistics
+from qmf.pipeline.runners.spark_tasks import DATA, data_batches, write_share
 
 #: The column with the number of the batch of a stream that a row came with.
 BATCH_COLUMN = "_batch"
 
 #: Files of a micro-batch: the tables are small, and small files cost more than their rows.
 _FILES = 1
-
-_WRITTEN = "path string, partition string, rows long, size long, statistics string, counts string"
 
 
 def append_once(frame: DataFrame, table: LakeTable, writer: str, batch: int) -> None:
@@ -46,15 +43,11 @@ def append_once(frame: DataFrame, table: LakeTable, writer: str, batch: int) -> 
         writer: name of the stream.
         batch: its number; Spark counts from 0.
     """
-    if _is_committed(table, writer, batch):
-        return
-    numbered = frame.withColumn(BATCH_COLUMN, F.lit(batch).cast("long"))
-    table.commit_files(write_files(numbered, table).files, _schema(numbered), writer=writer, batch=batch)
-
-
-def _is_committed(table: LakeTable, writer: str, batch: int) -> bool:
     last = table.last_batch(writer)
-    return last is not None and last >= batch
+    if last is None or last < batch:
+        numbered = frame.withColumn(BATCH_COLUMN, F.lit(batch).cast("long"))
+        schema = _schema(numbered)
+        table.commit_files(_write_files(numbered, table, schema), schema, writer=writer, batch=batch)
 
 
 def start_stream(
@@ -99,13 +92,7 @@ def start_stream(
 
 
 def read_table(spark: SparkSession, table: LakeTable, *, at: int | None = None) -> DataFrame | None:
-    """What a job wrote; None where there is no table yet.
-
-    Args:
-        spark: to read with.
-        table: the table.
-        at: number of a version; None for the last one.
-    """
+    """What a job wrote, as of a version or the last one; None where there is no table yet."""
     if table.version() is None:
         return None
     columns = table.schema()
@@ -117,41 +104,14 @@ def read_table(spark: SparkSession, table: LakeTable, *, at: int | None = None) 
     return spark.read.schema(schema).option("basePath", table.url).parquet(*urls)
 
 
-def write_files(frame: DataFrame, table: LakeTable, by: Sequence[str] = (), counted: Sequence[str] = ()) -> WrittenRows:
-    """Write rows as files of a table, in the executors. They belong to it when they are committed.
+def _write_files(frame: DataFrame, table: LakeTable, schema: Any) -> tuple[WrittenFile, ...]:
+    """Write rows as files of a table, in the executors. They belong to it when they are committed."""
 
-    Args:
-        frame: the rows.
-        table: to write for.
-        by: columns by which the table is partitioned.
-        counted: columns by whose values rows are counted.
-    """
-    schema = _schema(frame)
+    def write(batches: Iterable[Any]) -> Iterator[Any]:
+        yield from data_batches(write_share(table, schema, (), (), iter(batches)))
 
-    def write(batches: Iterator[Any]) -> Iterator[Any]:
-        yield _written_batch(write_rows(table, batches, schema, by=by, counted=counted))
-
-    files: list[WrittenFile] = []
-    counts: Counter[tuple[str, ...]] = Counter()
-    for path, partition, rows, size, statistics, own in frame.mapInArrow(write, _WRITTEN).collect():
-        if own is not None:
-            counts.update({tuple(values): count for values, count in json.loads(own)})
-        else:
-            files.append(WrittenFile(path, json.loads(partition), rows, size, statistics))
-    return WrittenRows(tuple(files), counts)
-
-
-def _written_batch(written: WrittenRows) -> Any:
-    """The files that a task wrote, and its counts in a row of their own."""
-    pa = import_pyarrow()
-    rows: list[dict[str, Any]] = [
-        {**attrs.asdict(file, recurse=False), "partition": json.dumps(dict(file.partition))} for file in written.files
-    ]
-    if written.counts:
-        rows.append({"counts": json.dumps([[list(values), count] for values, count in written.counts.items()])})
-    types = [("path", pa.string()), ("partition", pa.string()), ("rows", pa.int64()), ("size", pa.int64())]
-    schema = pa.schema([*types, ("statistics", pa.string()), ("counts", pa.string())])
-    return pa.RecordBatch.from_pylist(rows, schema=schema)
+    written = (pickle.loads(row[0]) for row in frame.mapInArrow(write, f"{DATA} binary").collect())
+    return sum(written, WrittenRows()).files
 
 
 def _schema(frame: DataFrame) -> Any:

@@ -28,12 +28,7 @@ def _client(options: dict[str, str]) -> Client:
 
 
 def request_version(options: dict[str, str]) -> ClassVersion:
-    """The version of the class that the options name, from the agents present; of several, the last one listed.
-
-    Raises:
-        NotFoundError: no agent has it.
-        PipelineError: several packages have it.
-    """
+    """The version of the class that the options name, from the agents present; of several, the last one listed."""
 
     async def request() -> ClassVersion:
         async with _client(options) as client:

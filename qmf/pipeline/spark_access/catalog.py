@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 
 import attrs
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake import classes
-from qmf.pipeline.lake.arrow import columns_of
-from qmf.pipeline.lake.columns import ClassVersion, ColumnType
-from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, Columns
+from qmf.pipeline.lake.arrow import arrow_schema
+from qmf.pipeline.lake.columns import ClassVersion, Columns, ColumnType
 from qmf.pipeline.lake.table_paths import class_path, kind_path
-
-_SPARK_TYPES: dict[ColumnType, T.DataType] = {
-    ColumnType.INT8: T.ByteType(),
-    ColumnType.INT16: T.ShortType(),
-    ColumnType.INT32: T.IntegerType(),
-    ColumnType.INT64: T.LongType(),
-    ColumnType.DECIMAL: T.DecimalType(20, 0),
-    ColumnType.FLOAT: T.FloatType(),
-    ColumnType.DOUBLE: T.DoubleType(),
-    ColumnType.BOOL: T.BooleanType(),
-    ColumnType.TEXT: T.StringType(),
-    ColumnType.TIME: T.TimestampType(),
-}
 
 #: The column of which the metadata say what the rows are, and the key in these.
 _MARKED, _MARK = "_ts_ns", "qmf"
@@ -36,50 +20,19 @@ _MARKED, _MARK = "_ts_ns", "qmf"
 
 def spark_schema(columns: Columns) -> T.StructType:
     """The Spark schema of a file's columns."""
-    return T.StructType([T.StructField(name, _SPARK_TYPES[column_type]) for name, column_type in columns])
+    return from_arrow_schema(arrow_schema(columns))
 
 
 def columns_from_schema(schema: T.StructType) -> Columns:
     """The reverse of `spark_schema`."""
-    column_types = {type: column_type for column_type, type in _SPARK_TYPES.items()}
+    known = spark_schema(tuple((column_type.value, column_type) for column_type in ColumnType))
+    column_types = {field.dataType: column_type for field, column_type in zip(known, ColumnType, strict=True)}
     return tuple((field.name, column_types[field.dataType]) for field in schema)
-
-
-def kind_schema(kind: RowKind, versions: Sequence[ClassVersion] = ()) -> T.StructType:
-    """The Spark schema of a kind, or of the versions of a class together.
-
-    Raises:
-        LakeError: two versions give a column different types; the user can choose one version by its hash.
-    """
-    return spark_schema(classes.columns_of_versions(kind, versions))
-
-
-def any_class_schema(kind: RowKind) -> T.StructType:
-    """The Spark schema of the rows of all classes together."""
-    return spark_schema((*columns_of(kind, None), *ANY_CLASS_COLUMNS))
-
-
-def class_versions(lake: str, options: Mapping[str, str] | None = None) -> list[ClassVersion]:
-    """The class versions of a lake, sorted.
-
-    Args:
-        lake: path or URL.
-        options: of its object store.
-
-    Raises:
-        LakeError: there is no lake, or no class in it yet.
-    """
-    return DeltaLake(lake, options).class_versions()
 
 
 @attrs.frozen
 class FrameClass:
-    """What the rows of a frame are.
-
-    Attributes:
-        kind: of the rows.
-        versions: of their class; none for kinds without classes.
-    """
+    """What the rows of a frame are: of a kind, and of the versions of a class, if they have one."""
 
     kind: RowKind
     versions: tuple[ClassVersion, ...] = ()
@@ -110,13 +63,10 @@ def mark_schema(schema: T.StructType, own: FrameClass) -> T.StructType:
 
 
 def recorded_class(schema: T.StructType) -> FrameClass:
-    """What the rows of a frame of the data source `qmf` are.
-
-    Args:
-        schema: of the frame; columns may have been left out, or added.
+    """What the rows of a frame of the data source `qmf` are; columns may have been left out, or added.
 
     Raises:
-        PipelineError: it doesn't say so.
+        PipelineError: the schema doesn't say so.
     """
     for field in schema:
         if field.name == _MARKED and field.metadata and _MARK in field.metadata:

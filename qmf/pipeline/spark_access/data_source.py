@@ -29,24 +29,22 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from qmf.pipeline.errors import LakeError, PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
-from qmf.pipeline.lake.classes import versions_of
-from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.columns import ANY_CLASS_COLUMNS, CLASS_KINDS, ClassVersion
+from qmf.pipeline.lake.delta_lake import DeltaLake, columns_of_versions, versions_of
 from qmf.pipeline.lake.feed import FeedFile
 from qmf.pipeline.lake.file_rows import WantedRows
-from qmf.pipeline.lake.location import absolute
-from qmf.pipeline.lake.row_columns import CLASS_KINDS
 from qmf.pipeline.lake.table_paths import class_of_path, kind_path
-from qmf.pipeline.spark_access import catalog, lake_versions
+from qmf.pipeline.spark_access import catalog
 from qmf.pipeline.spark_access.lake_stream import (
     DEFAULT_FILES,
+    SCHEMA,
+    VERSIONS,
     FilteringLakeReader,
     LakeBatchReader,
-    LakePlace,
     LakeStreamReader,
+    LakeVersionsReader,
     PathFilter,
 )
-from qmf.pipeline.spark_access.lake_versions import LakeVersionsReader
 
 #: The beginning of the options of an object store.
 _STORAGE = "storage."
@@ -63,11 +61,11 @@ class QmfDataSource(DataSource):
     def schema(self) -> T.StructType:
         """The columns of the class, as the lake or the bus has them now; those of later versions join at a restart."""
         if self._is_of_versions():
-            return lake_versions.SCHEMA
+            return SCHEMA
         kind, versions = self._selected_class()
         if kind in CLASS_KINDS and not versions:
-            return catalog.any_class_schema(kind)
-        schema = self._choose_columns(catalog.kind_schema(kind, versions), kind)
+            return catalog.spark_schema((*columns_of(kind, None), *ANY_CLASS_COLUMNS))
+        schema = self._choose_columns(catalog.spark_schema(columns_of_versions(kind, versions)), kind)
         return catalog.mark_schema(schema, catalog.FrameClass(kind, tuple(versions)))
 
     def _choose_columns(self, schema: T.StructType, kind: RowKind) -> T.StructType:
@@ -93,24 +91,23 @@ class QmfDataSource(DataSource):
 
             return SnapshotReader(options)
         wanted, includes = self._wanted_rows(schema)
-        place = _place(options["lake"], options)
-        lake = place.open()
+        lake = _lake(options["lake"], options)
         if not lake.exists():
             raise LakeError(f"{lake.url}: no lake")
         files = batch_files(lake, includes, options)
         if options.get("one_query", "").lower() == "true":
-            return FilteringLakeReader(place, files, wanted)
-        return LakeBatchReader(place, files, wanted)
+            return FilteringLakeReader(lake, files, wanted)
+        return LakeBatchReader(lake, files, wanted)
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
         """A reader of a lake, or of a bus by its spool."""
         options = dict(self.options)
         if self._is_of_versions():
             tick = float(options["tick"]) if options.get("tick") else None
-            return LakeVersionsReader(absolute(options["lake"]), storage_options(options), tick)
+            return LakeVersionsReader(_lake(options["lake"], options), tick)
         wanted, includes = self._wanted_rows(schema)
         return LakeStreamReader(
-            _place(options.get("spool") or options["lake"], options),
+            _lake(options.get("spool") or options["lake"], options),
             wanted,
             includes,
             limit=int(options.get("files", DEFAULT_FILES)),
@@ -118,7 +115,7 @@ class QmfDataSource(DataSource):
         )
 
     def _is_of_versions(self) -> bool:
-        return bool(self.options.get("kind") == lake_versions.VERSIONS and self.options.get("lake"))
+        return bool(self.options.get("kind") == VERSIONS and self.options.get("lake"))
 
     def _wanted_rows(self, schema: T.StructType) -> tuple[WantedRows, PathFilter]:
         """Rows and columns of a lake, and its tables."""
@@ -144,7 +141,7 @@ class QmfDataSource(DataSource):
             return kinds[0], []
         lake = options.get("lake") or (options.get("spool") if not options.get("url") else None)
         if lake:
-            known_versions = catalog.class_versions(lake, storage_options(options))
+            known_versions = _lake(lake, options).class_versions()
             versions = versions_of(known_versions, options.get("package"), name, options.get("hash"))
         else:
             from qmf.pipeline.spark_access.bus_snapshot import request_version
@@ -155,12 +152,7 @@ class QmfDataSource(DataSource):
 
 @attrs.frozen
 class TablesOf:
-    """Chooses the tables of a kind, or of one class.
-
-    Attributes:
-        kind: of the rows.
-        package, name: of the class; empty for all.
-    """
+    """Chooses the tables of a kind, or of one class, whose names are not empty then."""
 
     kind: RowKind
     package: str = ""
@@ -174,14 +166,10 @@ class TablesOf:
         return not self.name or class_of_path(path) == (self.kind, self.package, self.name)
 
 
-def _place(lake: str, options: Mapping[str, str]) -> LakePlace:
-    """Where a lake is, for executors as well, whose working directories are others."""
-    return LakePlace(absolute(lake), storage_options(options))
-
-
-def storage_options(options: Mapping[str, str]) -> dict[str, str]:
-    """The options of the lake's object store: those that begin with ``storage.``."""
-    return {key.removeprefix(_STORAGE): value for key, value in options.items() if key.startswith(_STORAGE)}
+def _lake(lake: str, options: Mapping[str, str]) -> DeltaLake:
+    """The lake at a path or URL, with those options of its object store that begin with ``storage.``."""
+    own = {key.removeprefix(_STORAGE): value for key, value in options.items() if key.startswith(_STORAGE)}
+    return DeltaLake(lake, own)
 
 
 def batch_files(lake: DeltaLake, includes: PathFilter, options: Mapping[str, str]) -> list[FeedFile]:

@@ -1,38 +1,42 @@
-"""Readers of the Spark data source `qmf` over the tables of a lake: a batch, and a stream.
+"""Readers of the Spark data source `qmf` over the tables of a lake: a batch, a stream, and one of versions for jobs.
 
 An offset of a stream says for each table how much of it was read, see `qmf.pipeline.lake.feed`. Files don't change once
 they were committed, and files that were only combined hold no new rows, so a restarted query reads exactly what it has
 not committed. Where several recorders record the same agents, the rows of one count, see `qmf.pipeline.lake.runs`; a
-stream waits for the heartbeats that decide.
+stream waits for the heartbeats that decide. Spark applies all filters once more that reach the files.
+
+Jobs read the rows themselves, in the tasks of a micro-batch. So offsets of theirs are versions of tables, the numbers
+of the last commits, which Spark keeps in its checkpoint, and a micro-batch that Spark runs again after a kill has the
+versions that it had before.
 """
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from pyspark.sql import datasource
+from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxFiles,
-    SupportsTriggerAvailableNow,
-)
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
-from qmf.pipeline.lake.arrow import arrow_schema
+from qmf.pipeline.lake import row_conditions
+from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.feed import FeedFile, LakeFeed, Position, position_from_json, position_to_json
+from qmf.pipeline.lake.feed import FeedFile, LakeFeed, position_from_json, position_to_json
 from qmf.pipeline.lake.file_rows import WantedRows, file_rows, has_classes
-from qmf.pipeline.lake.row_conditions import may_have
+from qmf.pipeline.lake.lake_versions import LakeVersions, all_versions
+from qmf.pipeline.lake.row_conditions import RowCondition, may_have
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
-from qmf.pipeline.lake.waiting import ReaderNote, complete_until
-from qmf.pipeline.spark_access.pushdown import conditions_of
+from qmf.pipeline.lake.waiting import ReaderNote, waiting_since
 
 if TYPE_CHECKING:
-    from qmf.pipeline.record.spool import Spool
+    from qmf.pipeline.record.lake_recorder import Spool
+
 
 #: Files of one micro-batch at most, about: what limits its memory.
 DEFAULT_FILES = 1000
@@ -44,23 +48,6 @@ Offset = dict[str, list[int | None]]
 
 PathFilter = Callable[[str], bool]
 """True for the paths of the tables that a query reads."""
-
-
-@attrs.frozen
-class LakePlace:
-    """Where a lake is.
-
-    Attributes:
-        url: path or URL.
-        options: of its object store.
-    """
-
-    url: str
-    options: Mapping[str, str] = attrs.field(factory=dict)
-
-    def open(self) -> DeltaLake:
-        """The lake."""
-        return DeltaLake(self.url, self.options)
 
 
 class FilesPartition(InputPartition):
@@ -99,10 +86,9 @@ def _may_have(file: TableFile, row: LeftOut) -> bool:
     return file.run in (None, row.run) and file.first_ns < row.end_ns and file.last_ns >= row.first_ns
 
 
-def read_files(place: LakePlace, partition: InputPartition, wanted: WantedRows) -> Iterator[Any]:
+def read_files(lake: DeltaLake, partition: InputPartition, wanted: WantedRows) -> Iterator[Any]:
     """The rows of the files of a task."""
     assert isinstance(partition, FilesPartition)
-    lake = place.open()
     wanted = attrs.evolve(wanted, left_out=partition.left_out)
     for table_path, path in partition.files:
         yield from file_rows(lake.table(table_path), table_path, path, wanted)
@@ -111,15 +97,9 @@ def read_files(place: LakePlace, partition: InputPartition, wanted: WantedRows) 
 class LakeBatchReader(DataSourceReader):
     """Reads what is in some tables of a lake."""
 
-    def __init__(self, place: LakePlace, files: Sequence[FeedFile], wanted: WantedRows) -> None:
-        """Prepare the reading of the files of some tables.
-
-        Args:
-            place: where the lake is.
-            files: to read.
-            wanted: rows and columns.
-        """
-        self._place = place
+    def __init__(self, lake: DeltaLake, files: Sequence[FeedFile], wanted: WantedRows) -> None:
+        """Prepare the reading of some rows and columns of files."""
+        self._lake = lake
         self._files = tuple(files)
         self._wanted = wanted
 
@@ -127,12 +107,12 @@ class LakeBatchReader(DataSourceReader):
         """A few files for each task; Spark asks for one part at least."""
         files = [item for item in self._files if may_have(item.file, self._wanted.conditions)]
         has_rows = any(has_classes(item.path) for item in files)
-        left_out = RecordedRuns(self._place.open()).left_out_rows() if has_rows else ()
+        left_out = RecordedRuns(self._lake).left_out_rows() if has_rows else ()
         return partitions_of(files, left_out) or [FilesPartition([])]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of some files."""
-        return read_files(self._place, partition, self._wanted)
+        return read_files(self._lake, partition, self._wanted)
 
 
 class FilteringLakeReader(LakeBatchReader):
@@ -154,7 +134,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(
         self,
-        place: LakePlace,
+        lake: DeltaLake,
         wanted: WantedRows,
         includes: PathFilter,
         *,
@@ -164,22 +144,21 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Make a reader; it reads nothing yet.
 
         Args:
-            place: where the lake is.
+            lake: to follow.
             wanted: rows and columns.
             includes: chooses the tables; those that are added later join.
             limit: files of a micro-batch at most, about.
             spooled: URL of a bus to record into the lake meanwhile, and options of the spool.
         """
-        self._place = place
+        self._lake = lake
         self._wanted = wanted
         self._includes = includes
         self._limit = limit
         self._spooled = spooled
         self._spool: Spool | None = None
-        self._feed: LakeFeed | None = None
-        self._runs: RecordedRuns | None = None
-        self._lake: DeltaLake | None = None
-        self._note: ReaderNote | None = None
+        self._feed = LakeFeed(lake)
+        self._runs = RecordedRuns(lake)
+        self._note = ReaderNote(lake, "spark", time.time_ns)
         self._end: dict[str, int] | None = None
 
     # -- beside the driver
@@ -194,71 +173,172 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Remember the last commits as the end."""
-        self._end = self._open()[0].versions(self._paths())
+        self._end = self._lake.versions(self._paths())
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The end of the next micro-batch."""
         if self._spooled is not None and self._spool is None:
-            from qmf.pipeline.record.spool import Spool  # loads the console, which no other stream needs
+            from qmf.pipeline.record.lake_recorder import Spool  # loads the console, which no other stream needs
 
-            self._spool = Spool(self._spooled[0], self._place.url, self._spooled[1])
+            self._spool = Spool(self._spooled[0], self._lake.url, self._spooled[1])
         files = None if isinstance(limit, ReadAllAvailable) else self._limit
-        feed, paths = self._open()[1], self._paths()
+        paths = self._paths()
         # All that is there is read at the end, so there is nothing to wait for.
         until = None if self._end is not None else self._known_until(paths)
-        position = feed.next_position(_position(start), paths, limit=files, end=self._end, until_ns=until)
+        position = self._feed.next_position(
+            position_from_json(start), paths, limit=files, end=self._end, until_ns=until
+        )
         return position_to_json(position)
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """The files that came between two offsets, a few for each task."""
-        found = self._open()[1].files(_position(start), _position(end))
-        if not any(has_classes(item.path) for item in found):
-            return partitions_of(found, ())
-        assert self._runs is not None
-        return partitions_of(found, self._runs.left_out_rows())
+        found = self._feed.files(position_from_json(start), position_from_json(end))
+        has_rows = any(has_classes(item.path) for item in found)
+        return partitions_of(found, self._runs.left_out_rows() if has_rows else ())
 
     def commit(self, end: Offset) -> None:
         """Nothing to release: files are removed by the lake's retention."""
 
     def stop(self) -> None:
         """Stop the spool, and let recorders hold rows back again."""
-        if self._note is not None:
-            self._note.close()
+        self._note.close()
         if self._spool is not None:
             self._spool.close()
 
-    def _open(self) -> tuple[DeltaLake, LakeFeed]:
-        if self._lake is None or self._feed is None:
-            self._lake = self._place.open()
-            self._feed = LakeFeed(self._lake)
-            self._runs = RecordedRuns(self._lake)
-            self._note = ReaderNote(self._lake, "spark", time.time_ns)
-        return self._lake, self._feed
-
     def _known_until(self, paths: Sequence[str]) -> int | None:
         """The time of arrival up to which all rows are there, and it is known which of them count."""
-        assert self._lake is not None
-        assert self._note is not None
         self._note.renew(paths)
-        complete = complete_until(self._lake, paths, time.time_ns())
-        limits = (self._decided_until(paths), None if complete is None else complete - 1)
-        return min((limit for limit in limits if limit is not None), default=None)
-
-    def _decided_until(self, paths: Sequence[str]) -> int | None:
-        """The time of arrival up to which it is known which rows of classes count."""
-        if self._runs is None or not any(has_classes(path) for path in paths):
-            return None
-        return self._runs.decided_until(time.time_ns())
+        now = time.time_ns()
+        waiting = waiting_since(self._lake, now)
+        limits = [waiting[path] - 1 for path in paths if path in waiting]
+        if any(has_classes(path) for path in paths):
+            decided = self._runs.decided_until(now)
+            limits += [] if decided is None else [decided]
+        return min(limits, default=None)
 
     def _paths(self) -> list[str]:
-        return [path for path in self._open()[0].paths() if self._includes(path)]
+        return [path for path in self._lake.paths() if self._includes(path)]
 
     # -- in an executor
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of some files."""
-        return read_files(self._place, partition, self._wanted)
+        return read_files(self._lake, partition, self._wanted)
 
 
-def _position(offset: Offset) -> Position:
-    return position_from_json(offset)
+_TESTS: Mapping[type, str] = {
+    datasource.EqualTo: row_conditions.EQUAL,
+    datasource.LessThan: row_conditions.LESS,
+    datasource.LessThanOrEqual: row_conditions.AT_MOST,
+    datasource.GreaterThan: row_conditions.GREATER,
+    datasource.GreaterThanOrEqual: row_conditions.AT_LEAST,
+    datasource.In: row_conditions.IN,
+    datasource.StringStartsWith: row_conditions.STARTS,
+    datasource.StringEndsWith: row_conditions.ENDS,
+    datasource.StringContains: row_conditions.CONTAINS,
+}
+
+
+def conditions_of(filters: Iterable[Any], types: Mapping[str, Any]) -> tuple[RowCondition, ...]:
+    """The filters of `pyspark.sql.datasource` that can be conditions, by the columns' types in Arrow."""
+    found = []
+    for item in filters:
+        condition = _condition(item)
+        if condition is not None and condition.column in types and condition.fits(types[condition.column]):
+            found.append(condition)
+    return tuple(found)
+
+
+def _condition(item: Any) -> RowCondition | None:
+    if isinstance(item, datasource.Not):
+        inner = _condition(item.child)
+        return None if inner is None else RowCondition(inner.column, inner.test, inner.value, negated=not inner.negated)
+    column = ".".join(item.attribute) if hasattr(item, "attribute") else ""
+    if isinstance(item, (datasource.IsNull, datasource.IsNotNull)):
+        negated = isinstance(item, datasource.IsNotNull)
+        return RowCondition(column, row_conditions.IS_NULL, negated=negated)
+    test = _TESTS.get(type(item))
+    if test is None:
+        return None
+    value = item.value
+    if test == row_conditions.IN:
+        return RowCondition(column, test, tuple(map(_in_utc, value)))
+    return RowCondition(column, test, _in_utc(value))
+
+
+def _in_utc(value: Any) -> Any:
+    """A value as Arrow has it."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.UTC)
+    return value
+
+
+#: The kind of rows, among the options of the source.
+VERSIONS = "versions"
+
+#: The columns: path of a table in the lake, number of its last commit, and until when it was complete: the arrival of
+#: the first row that recorders held back. Both may be null.
+SCHEMA = T.StructType(
+    [
+        T.StructField("path", T.StringType()),
+        T.StructField("version", T.LongType()),
+        T.StructField("waiting_ns", T.LongType()),
+    ]
+)
+
+#: What stands for the time in an offset, beside the paths of tables.
+_TIME = ""
+
+
+class LakeVersionsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows all tables of a lake, those that are added later too. A lake that is not there yet is waited for."""
+
+    def __init__(self, lake: DeltaLake, tick: float | None = None, *, clock: Callable[[], int] = time.time_ns) -> None:
+        """Prepare the reading; after `tick` seconds there is a micro-batch though nothing is new, if it is given."""
+        self._lake = lake
+        self._tick_ns = None if tick is None else round(tick * 10**9)
+        self._clock = clock
+        self._end: Offset | None = None
+
+    def initialOffset(self) -> Offset:
+        """Nothing was read."""
+        return {}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Remember the present as the end."""
+        self._end = self._versions()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit | None) -> Offset:  # noqa: ARG002
+        """The present, and of tables that are gone what was read of them."""
+        if self._end is not None:
+            return {**start, **self._end}
+        found = {**start, **self._versions()}
+        if self._tick_ns is not None:
+            found[_TIME] = [self._clock() // self._tick_ns, None]
+        return found
+
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:  # noqa: ARG002
+        """One, with all tables: a job knows what it has read of them."""
+        return [InputPartition([(path, version, at) for path, (version, at) in end.items() if path != _TIME])]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """The tables."""
+        pa = import_pyarrow()
+        types = (pa.string(), pa.int64(), pa.int64())
+        columns = list(zip(*partition.value, strict=True)) or [(), (), ()]
+        arrays = [pa.array(values, type) for values, type in zip(columns, types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, SCHEMA.fieldNames())
+
+    def _versions(self) -> Offset:
+        found = all_versions(self._lake, self._clock)
+        paths = sorted({*found.versions, *found.waiting})
+        return {path: [found.versions.get(path), found.waiting.get(path)] for path in paths}
+
+
+def versions_of(rows: Iterable[Any]) -> LakeVersions:
+    """The rows of a micro-batch."""
+    known = [(row["path"], row["version"], row["waiting_ns"]) for row in rows]
+    return LakeVersions(
+        {path: version for path, version, _at in known if version is not None},
+        {path: at for path, _version, at in known if at is not None},
+    )

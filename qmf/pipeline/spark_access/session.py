@@ -1,8 +1,14 @@
-"""The Spark session of the pipeline: the only module that makes sessions. A session needs Java 17 or newer."""
+"""The Spark session of the pipeline: the only module that makes sessions. A session needs Java 17 or newer.
+
+The work of jobs is done by functions in Python; their settings say that Java only moves their rows.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +16,40 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from qmf.pipeline.spark_access import java
+from qmf.pipeline.errors import PipelineError
+
+#: The oldest Java that Spark 4 runs on.
+OLDEST = 17
+
+_HINT = (
+    f"Spark needs Java {OLDEST} or newer: apt-get install openjdk-17-jre-headless (or dnf install "
+    "java-17-openjdk-headless, brew install openjdk@17), or set JAVA_HOME to the folder of an installed one"
+)
+
+
+def check_java() -> None:
+    """Check the Java that Spark finds, in JAVA_HOME or else in the path.
+
+    Raises:
+        PipelineError: there is none, it doesn't run, or it is too old; the message says which, and how to install one.
+    """
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None:
+        raise PipelineError(f"there is no java in the path, and JAVA_HOME is not set. {_HINT}")
+    if not os.access(program, os.X_OK):
+        raise PipelineError(f"JAVA_HOME is {home}, but there is no program {program}. {_HINT}")
+    try:
+        run = subprocess.run([program, "-version"], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PipelineError(f"{program} does not run: {error}. {_HINT}") from error
+    output = run.stderr + run.stdout
+    found = re.search(r'version "(?:1\.)?(\d+)', output)
+    if run.returncode or not found:
+        raise PipelineError(f"{program} does not print its version: {output.strip() or 'no output'}. {_HINT}")
+    if int(found[1]) < OLDEST:
+        raise PipelineError(f"{program} is Java {found[1]}. {_HINT}")
+
 
 #: Bytes that opening a file counts as when Spark assigns files to tasks: a lake's files are small.
 _OPEN_COST = 256 * 1024
@@ -43,7 +82,7 @@ def session(
     Raises:
         PipelineError: no Java, or one that is too old.
     """
-    java.check()
+    check_java()
     # Spark's Python workers must be this Python, not the first of that name in the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = {
@@ -84,8 +123,26 @@ def session(
 
 def register(spark: SparkSession) -> None:
     """Register the data source: makes ``spark.read.format("qmf")`` work in a session."""
-    from qmf.pipeline.spark_access import pushdown
     from qmf.pipeline.spark_access.data_source import QmfDataSource
 
-    spark.conf.set(pushdown.SETTING, "true")
+    # Without it, Spark refuses a source that takes filters.
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(QmfDataSource)
+
+
+_ALWAYS = {
+    # Plans that change while they run, and code that Java compiles for each stage, cost more than they bring.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.python.daemon.module": "qmf.pipeline.runners.job_daemon",
+}
+
+#: Java that compiles quickly, not well: most of the processor time of a job over a small lake was spent on compiling.
+_QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def job_settings(*, small: bool) -> dict[str, str]:
+    """The settings of a session for one job; `small` if it takes seconds."""
+    if not small:
+        return dict(_ALWAYS)
+    return {**_ALWAYS, **{f"spark.{where}.extraJavaOptions": _QUICK_JAVA for where in ("driver", "executor")}}

@@ -27,7 +27,7 @@ from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError, latest
 
 if TYPE_CHECKING:
-    from qmf.pipeline.history.records import Incident, RecordedSeries, Sample
+    from qmf.pipeline.history.series import Incident, RecordedSeries, Sample
 
 #: Rows shown when the user does not say how many.
 SHOWN = 20

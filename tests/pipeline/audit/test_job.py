@@ -18,7 +18,7 @@ from qmf.agent.requests.call_audit import METHOD_CALLED
 from qmf.pipeline import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.record.conversion import to_json
+from qmf.pipeline.record.buffers import to_json
 from qmf.schema import TYPES, Property
 
 pytest.importorskip("duckdb")

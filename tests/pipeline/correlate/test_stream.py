@@ -422,7 +422,7 @@ def test_rules_are_replaced_without_a_restart(shop: Shop) -> None:
 
 def test_a_step_waits_until_a_batch_is_in_all_of_its_tables(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = iter([True, True, False, False])
-    monkeypatch.setattr("qmf.pipeline.lake.recorders.is_committing", lambda _lake: next(waits, False))
+    monkeypatch.setattr("qmf.pipeline.lake.lake_versions.is_committing", lambda _lake: next(waits, False))
     shop.put((0, 0), queue=6, name="one")
     found, _, _ = steps(options(shop, '[r]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 5', late=0))
     assert len(found) == 1

@@ -13,8 +13,8 @@ from pipeline.shop import ROBBED, TILL
 from qmf.console.aio import RemoteObject
 from qmf.errors import NotFoundError
 from qmf.pipeline import LakeError
+from qmf.pipeline.history.classes import schema_of
 from qmf.pipeline.history.reader import LakeReader
-from qmf.pipeline.history.schemas import schema_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.protocol import ObjectId

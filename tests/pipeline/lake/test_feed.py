@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import LakeFeed, TablePosition, position_from_json, position_to_json
-from qmf.pipeline.lake.row_columns import DATE
 
 PATHS = ("objects/p/a", "objects/p/b", "heartbeats")
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.row_files import write_rows
 
 

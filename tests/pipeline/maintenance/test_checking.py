@@ -15,8 +15,8 @@ from qmf.pipeline.cli import main
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import maintenance
 from qmf.pipeline.lake.arrow import arrow_table, columns_of, with_text
+from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.maintenance.checking import LakeCheck
 from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.record.lake_writer import LakeWriter

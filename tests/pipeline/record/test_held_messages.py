@@ -23,9 +23,8 @@ from qmf.pipeline import DeltaLake, LakeRecorder
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, columns_of, with_text
 from qmf.pipeline.record import held_messages
-from qmf.pipeline.record.checking import check_pending
 from qmf.pipeline.record.held_messages import HeldMessage, from_json, to_json
-from qmf.pipeline.record.writer_state import PendingBatch, WriterState
+from qmf.pipeline.record.writer_state import PendingBatch, WriterState, check_pending
 from qmf.protocol import EventData, ObjectData, ObjectId
 from qmf.schema import ClassKey, Kind
 

@@ -140,7 +140,7 @@ async def test_a_full_disk_is_one_line_and_recording_goes_on_when_there_is_room(
         sync(file)
 
     if where == "tables":
-        monkeypatch.setattr("qmf.pipeline.lake.free_space.shutil.disk_usage", disk_usage)
+        monkeypatch.setattr("qmf.pipeline.lake.location.shutil.disk_usage", disk_usage)
     else:
         monkeypatch.setattr("os.fsync", fsync)
     recorder = LakeRecorder(Client(url, discover=True), lake, interval=0.05)
@@ -181,7 +181,7 @@ async def test_a_recorder_that_ends_on_a_full_disk_says_so(
         task = asyncio.create_task(recorder.run())
         await until(lambda: rows(lake, "objects", "till"))
         usage = SimpleNamespace(free=0)
-        monkeypatch.setattr("qmf.pipeline.lake.free_space.shutil.disk_usage", lambda _path: usage)
+        monkeypatch.setattr("qmf.pipeline.lake.location.shutil.disk_usage", lambda _path: usage)
         await until(lambda: list((Path(lake.url) / PENDING / "recorder").glob("*.arrow")))
         recorder.stop()
         with pytest.raises(NoSpaceError, match="no space left on the device"):

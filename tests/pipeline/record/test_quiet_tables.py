@@ -18,9 +18,9 @@ from qmf.console.aio import Client
 from qmf.pipeline import DeltaLake, LakeRecorder
 from qmf.pipeline.lake.waiting import ReaderNote, waiting_since
 from qmf.pipeline.maintenance.checking import LakeCheck
-from qmf.pipeline.record.checking import check_pending
 from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.record.quiet_tables import SMALL_BYTES, QuietTables
+from qmf.pipeline.record.writer_state import check_pending
 
 SECOND = 10**9
 CLASS = "objects/p/c"

@@ -18,8 +18,9 @@ from qmf.pipeline.rollup.members import number_members
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
+from qmf.pipeline.lake.delta_lake import columns_of_versions
 from qmf.pipeline.rollup import coarser, rollup
-from qmf.pipeline.spark_access.catalog import kind_schema
+from qmf.pipeline.spark_access.catalog import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 TABLE = ClassVersion.from_schema(TILL)
-SCHEMA = kind_schema(RowKind.OBJECTS, [TABLE])
+SCHEMA = spark_schema(columns_of_versions(RowKind.OBJECTS, [TABLE]))
 DECIMALS = {field.name for field in SCHEMA if field.dataType.typeName().startswith("decimal")}
 SECOND = 10**9
 

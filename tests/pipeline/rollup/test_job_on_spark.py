@@ -25,8 +25,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 
 from qmf.pipeline.rollup import job
 from qmf.pipeline.rollup.job import roll_up_lake
-from qmf.pipeline.rollup.stream import RollupStream
-from qmf.pipeline.rollup.task_stream import TaskRollupStream
+from qmf.pipeline.rollup.stream import RollupStream, TaskRollupStream
 from qmf.pipeline.rollup.tasks import WindowTask, task_rows
 from qmf.pipeline.runners.spark import SparkRunner
 

@@ -32,7 +32,7 @@ SPARK = [pytest.param(name, marks=pytest.mark.slow) for name in ("spark", "conne
 def runner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Runner:
     if request.param == "process":
         return ProcessRunner(task_rows=2)
-    from qmf.pipeline.runners import spark_inputs
+    from qmf.pipeline.runners import spark as spark_inputs
     from qmf.pipeline.runners.spark import SparkRunner
 
     if request.param == "connect":

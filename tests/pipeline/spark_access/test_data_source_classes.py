@@ -16,6 +16,7 @@ from pipeline.shop import PACKAGE, TILL
 from qmf.pipeline import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_lake import columns_of_versions
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
@@ -24,7 +25,6 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from qmf.pipeline.spark import rows, samples, sinks
-from qmf.pipeline.spark_access import catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -98,7 +98,7 @@ def test_days_bound_a_batch(spark: SparkSession, shop: Shop) -> None:
 
 def test_versions_that_disagree_are_errors(shop: Shop) -> None:
     with pytest.raises(LakeError, match="disagree about sales"):
-        catalog.kind_schema(RowKind.OBJECTS, [ClassVersion.from_schema(TILL), other()])
+        columns_of_versions(RowKind.OBJECTS, [ClassVersion.from_schema(TILL), other()])
 
 
 def test_a_stream_has_rows_of_versions_that_are_added_while_it_runs(

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import ReadMaxFiles
 from qmf.pipeline.lake.file_rows import WantedRows
 from qmf.pipeline.spark import samples, sinks
 from qmf.pipeline.spark_access.data_source import TablesOf
-from qmf.pipeline.spark_access.lake_stream import FilesPartition, LakePlace, LakeStreamReader
+from qmf.pipeline.spark_access.lake_stream import FilesPartition, LakeStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +87,7 @@ def test_what_is_not_decided_yet_waits(tmp_path: Path) -> None:
     root, now = str(tmp_path / "lake"), int(time.time())
     start = now - 75
     one, two = twice(root, start=start)
-    reader = LakeStreamReader(LakePlace(root), WantedRows(columns=()), TablesOf(RowKind.OBJECTS))
+    reader = LakeStreamReader(DeltaLake(root), WantedRows(columns=()), TablesOf(RowKind.OBJECTS))
 
     def waiting(begin: dict[str, list[int | None]]) -> tuple[dict[str, list[int | None]], int]:
         end = reader.latestOffset(begin, ReadMaxFiles(100))

@@ -9,13 +9,13 @@ import threading
 
 import pytest
 
-from qmf.pipeline.shutdown import stop_on_signals
+from qmf.pipeline.commands.running import stop_on_signals
 
 #: Waits as busily as it can for the signal that another thread sends, again and again, while a third one wants the
 #: interpreter as well, as an agent's does. A handler that sets the event itself is soon stuck.
 BUSY = """
 import signal, sys, threading
-from qmf.pipeline.shutdown import stop_on_signals
+from qmf.pipeline.commands.running import stop_on_signals
 def work():
     while True:
         sum(range(50))

@@ -14,8 +14,8 @@ from qmf.pipeline.maintenance.optimizing import optimize_lake
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.log_tail import files_added_since
 from qmf.pipeline.lake.maintenance import retain, vacuum
+from qmf.pipeline.lake.table_log import files_added_since
 
 
 @pytest.fixture

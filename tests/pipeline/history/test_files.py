@@ -9,7 +9,6 @@ import pytest
 from pipeline.lakes import Shop
 
 from qmf.pipeline import LakeError
-from qmf.pipeline.history.database import Database
 from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.lake.columns import ColumnType
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -26,24 +25,24 @@ def source(tmp_path: Path) -> RowSource:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Database:
-    return Database(LakeFiles(Shop(tmp_path / "lake").root))
+def files(tmp_path: Path) -> LakeFiles:
+    return LakeFiles(Shop(tmp_path / "lake").root)
 
 
-def test_rows_at_once_and_one_by_one(database: Database, source: RowSource) -> None:
+def test_rows_at_once_and_one_by_one(files: LakeFiles, source: RowSource) -> None:
     nothing = RowSource(source.table, (), COLUMNS)
     sql = "select n from {files} where n > ? order by n"
-    assert database.query(sql, source, [1]) == [(2,), (3,)]
-    assert list(database.each(sql, source, [1])) == [(2,), (3,)]
-    assert database.query(sql, nothing) == list(database.each(sql, nothing)) == []
-    database.close()
-    assert database.query(sql, source, [2]) == [(3,)]
-    database.close()
+    assert files.query(sql, source, [1]) == [(2,), (3,)]
+    assert list(files.each(sql, source, [1])) == [(2,), (3,)]
+    assert files.query(sql, nothing) == list(files.each(sql, nothing)) == []
+    files.close()
+    assert files.query(sql, source, [2]) == [(3,)]
+    files.close()
 
 
-def test_errors_name_the_lake(database: Database, source: RowSource) -> None:
+def test_errors_name_the_lake(files: LakeFiles, source: RowSource) -> None:
     with pytest.raises(LakeError, match="lake: "):
-        database.query("select nothing from {files}", source)
+        files.query("select nothing from {files}", source)
     with pytest.raises(LakeError, match="lake: "):
-        list(database.each("select nothing from {files}", source))
-    database.close()
+        list(files.each("select nothing from {files}", source))
+    files.close()

@@ -9,7 +9,7 @@ import pytest
 from qmf.pipeline import PipelineError
 from qmf.pipeline.cli import main
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.spark_access import java
+from qmf.pipeline.spark_access.session import check_java
 
 WANTED = r"Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless"
 
@@ -27,13 +27,13 @@ def test_no_java_in_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PipelineError, match=f"no java in the path, and JAVA_HOME is not set. {WANTED}"):
-        java.check()
+        check_java()
 
 
 def test_a_java_home_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=rf"JAVA_HOME is {tmp_path}, but there is no program .*bin/java. {WANTED}"):
-        java.check()
+        check_java()
 
 
 @pytest.mark.parametrize(
@@ -49,21 +49,21 @@ def test_an_unusable_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scrip
     program = fake(tmp_path, script)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=f"{program} {message}. {WANTED}"):
-        java.check()
+        check_java()
 
 
 def test_a_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake(tmp_path, "").write_bytes(b"\x7fELF nonsense")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=f"does not run: .*{WANTED}"):
-        java.check()
+        check_java()
 
 
 @pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.2", "25-ea"])
 def test_usable_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str) -> None:
     fake(tmp_path, f"touch '{tmp_path}/asked'; echo 'openjdk version \"{version}\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    java.check()
+    check_java()
     assert (tmp_path / "asked").exists()
 
 

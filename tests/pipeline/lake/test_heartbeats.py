@@ -13,7 +13,7 @@ from pipeline.lakes import SECOND, Shop
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.heartbeat_spans import joined_spans, shared_spans, spans_of_file
+from qmf.pipeline.lake.heartbeats import joined_spans, shared_spans, spans_of_file
 from qmf.pipeline.lake.runs import SILENCE_NS, RecordedRuns, RunPresence
 
 #: Heartbeats as (run, agent, second); those of a list are in one file.

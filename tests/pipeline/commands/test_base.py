@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from qmf.pipeline.cli import main, parsers
-from qmf.pipeline.commands.base import duration
-from qmf.pipeline.commands.config_file import parse_options
+from qmf.pipeline.commands.base import duration, parse_options
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.views.times import parse_duration
 
