@@ -21,17 +21,18 @@ class Wakeup:
 
     Attributes:
         posted: for its owner: messages since the loop's thread was given time.
+        scheduled: a call has not begun yet.
     """
 
     def __init__(self, loop: ConnectionLoop, callback: Callable[[], None]) -> None:
         self.posted = 0
         self._loop = loop
         self._callback = callback
-        self._scheduled = False
+        self.scheduled = False
         self._waiting: threading.Lock | None = None
 
     def __call__(self) -> None:
-        if not self._scheduled:
+        if not self.scheduled:
             self.call()
 
     def call(self) -> None:
@@ -41,10 +42,10 @@ class Wakeup:
         signals then.
         """
         try:
-            self._scheduled = True
+            self.scheduled = True
             self._loop.call_soon(self._run)
         except BaseException:  # an interrupt, too: without this, nobody would call any more
-            self._scheduled = False
+            self.scheduled = False
             raise
 
     def let_run(self, *, if_busy: bool) -> None:
@@ -62,7 +63,7 @@ class Wakeup:
         waiting.acquire(timeout=WAIT_LIMIT)
 
     def _run(self) -> None:
-        self._scheduled = False
+        self.scheduled = False
         self._callback()
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
@@ -92,13 +93,13 @@ class BlockingAnswer:
         """The message was accepted."""
         del result
         self._given = True
-        self._signal.give()
+        self._signal.give_last()
 
     def set_exception(self, exception: BaseException) -> None:
         """The message was not accepted."""
         self._error = exception
         self._given = True
-        self._signal.give()
+        self._signal.give_last()
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the outcome.

@@ -62,8 +62,8 @@ class ConnectionLoop:
         signal = thread_signal()
         return _GatedSignal(self, signal) if isinstance(signal, EventSignal) else signal
 
-    def give(self, signal: EventSignal) -> None:
-        """Give a signal: when the loop waits, so that the thread can do at once what needs that."""
+    def give_last(self, signal: EventSignal) -> None:
+        """Give a signal when the loop waits, so that the thread can do at once what needs that."""
         if self._gate is None:
             signal.give()
         else:
@@ -123,15 +123,16 @@ class ConnectionLoop:
 
 
 class _GatedSignal:
-    """A signal of a thread that is given by the gate of the loop, where that has one."""
+    """A signal of a thread that is given last by the gate of the loop, where that has one."""
 
-    __slots__ = ("_loop", "_signal", "wait")
+    __slots__ = ("_loop", "_signal", "give", "wait")
 
     def __init__(self, loop: ConnectionLoop, signal: EventSignal) -> None:
         self._loop = loop
         self._signal = signal
+        self.give: Callable[[], None] = signal.give
         self.wait: Callable[[float], bool] = signal.wait
 
-    def give(self) -> None:
+    def give_last(self) -> None:
         """See `ThreadSignal`."""
-        self._loop.give(self._signal)
+        self._loop.give_last(self._signal)

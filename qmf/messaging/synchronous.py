@@ -98,12 +98,14 @@ class Session(SessionBase, Closable):
         connection: that it belongs to.
     """
 
-    __slots__ = ("_loop", "connection")
+    __slots__ = ("_loop", "_queued", "connection")
 
     def __init__(self, core: SessionCore, connection: Connection, loop: ConnectionLoop) -> None:
         super().__init__(core)
         self.connection = connection
         self._loop = loop
+        #: After how many waits for messages an acknowledgement was queued, as of senders.
+        self._queued = -1
 
     def set_message_received_notify_handler(self, handler: Callable[[Session], None] | None) -> None:
         """The name of `set_message_received_handler` in older versions of the published API."""
@@ -202,8 +204,10 @@ class Session(SessionBase, Closable):
             return
         self._loop.check_process()
         deliveries = self._core.take(message, disposition)
-        if disposition is None and self._core.accept_at_once(deliveries):
+        fetches = self._core.condition.fetches
+        if disposition is None and self._queued != fetches and self._core.accept_at_once(deliveries):
             return
+        self._queued = fetches
         self._loop.call_soon(functools.partial(self._core.settle, deliveries, disposition, confirm=False))
 
     def commit(self, timeout: float | None = None) -> None:
@@ -232,12 +236,16 @@ class Sender(SenderBase, Closable, Generic[ContentT]):
         session: that it belongs to.
     """
 
-    __slots__ = ("_loop", "_wakeup", "session")
+    __slots__ = ("_condition", "_loop", "_queued", "_wakeup", "session")
 
     def __init__(self, core: OutgoingLink, session: Session, loop: ConnectionLoop) -> None:
         super().__init__(core)
         self.session = session
         self._loop = loop
+        self._condition = core.condition
+        #: After how many waits for messages one that nobody waits for was queued: those after it are, too, up to the
+        #: next such wait. Of many, the loop's thread sends several together.
+        self._queued = -1
         self._wakeup = Wakeup(loop, core.send_posted)
 
     def send(self, object: Message[ContentT] | ContentT, sync: bool = True, timeout: float | None = None) -> None:
@@ -245,10 +253,11 @@ class Sender(SenderBase, Closable, Generic[ContentT]):
         message = object if isinstance(object, Message) else Message(object)
         link = self._core
         data = link.encoder.encode(message)
-        answer = BlockingAnswer(link.condition.signal_of_thread()) if sync else None
+        answer = BlockingAnswer(self._condition.signal_of_thread()) if sync else None
         self._loop.check_thread()
         waited = 0.0
-        if (answer is not None or not link.unsettled) and link.send_at_once(data, answer):
+        streaming = answer is None and (link.unsettled or self._queued == self._condition.fetches)
+        if not streaming and link.send_at_once(data, answer):
             if answer is not None:
                 self._wait(answer, timeout)
             return
@@ -264,8 +273,9 @@ class Sender(SenderBase, Closable, Generic[ContentT]):
             if wakeup.posted >= MANY:
                 wakeup.posted = 0
                 wakeup.let_run(if_busy=True)
-            elif not link.waits_for_credit:
-                wakeup()
+            elif not (wakeup.scheduled or link.waits_for_credit):
+                self._queued = self._condition.fetches
+                wakeup.call()
             return
         if not link.waits_for_credit:
             self._wakeup.call()

@@ -53,6 +53,17 @@ def test_a_busy_thread_waits_for_the_other(loop: ConnectionLoop) -> None:
         assert len(calls) == count
 
 
+def test_a_signal_of_the_loop_is_given_now_or_last(loop: ConnectionLoop) -> None:
+    given = loop.new_signal()
+    loop.call_soon(given.give)
+    assert given.wait(30)
+    loop.call_soon(given.give_last)
+    assert given.wait(30)
+    loop.stop()
+    given.give_last()
+    assert given.wait(30)
+
+
 def _wait(answer: BlockingAnswer, waiting: threading.Event) -> None:
     waiting.set()
     answer.wait(None)

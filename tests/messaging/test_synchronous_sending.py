@@ -13,7 +13,7 @@ from messaging.scripted_peer import ScriptedPeer, scripted_peer
 from support.waiting import WAIT_LIMIT, wait_until
 
 from qmf.broker import EmbeddedBroker
-from qmf.bus.engine.events import OutcomeReceived
+from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.values import Outcome
 from qmf.bus.gate import has_gates
 from qmf.bus.lane import Lane
@@ -106,6 +106,40 @@ def test_a_message_that_nobody_waits_for_is_sent_by_itself(
     sender.send("0001", sync=False)
     assert sent[-1]  # the connection's thread waits when it has woken up the one of the message before
     wait_until(lambda: _texts(peer) == ["0000", "0001"])
+
+
+def test_many_messages_that_nobody_waits_for_are_left_to_the_other_thread(
+    peer: ScriptedPeer, session: Session, sent: list[bool]
+) -> None:
+    """All after the first one, until the program has waited for a message."""
+    peer.silent = True
+    sender, receiver = session.sender("node", timeout=10), session.receiver("node", capacity=1, timeout=10)
+    sender.send("0000", sync=False)
+    assert sent == [True]
+    sender.send("0001", sync=False)
+    wait_until(lambda: _texts(peer) == ["0000", "0001"])
+    peer.silent = False
+    for event in list(peer.peers[-1].events):
+        if isinstance(event, Delivery) and event.delivery_tag is not None:
+            tag = event.delivery_tag
+            peer.do(lambda each, tag=tag: each.engine.decisions.settle(each.links[0], tag))  # type: ignore[misc]
+    session.sync(10)
+    sender.send("0002", timeout=10)
+    assert sent == [True, True]
+    sender.send("0003", sync=False)
+    session.sync(10)
+    assert sent == [True, True]
+    timer = threading.Timer(0.05, lambda: peer.do(lambda each: _send(peer, each)))
+    timer.start()
+    receiver.fetch(10)
+    timer.join()
+    sender.send("0004", sync=False)
+    assert sent == [True, True, True]
+
+
+def _send(peer: ScriptedPeer, each: Peer) -> None:
+    peer.to_send.append("x")
+    peer.send(each, each.links[1])
 
 
 @pytest.mark.parametrize("credit", [2])

@@ -453,7 +453,7 @@ class IncomingLink(AddressedLink):
             self._return_excess(used)
         if self._fetching or self._blocked:
             self.grant()
-        self._session.condition.notify()
+        self._session.condition.notify(alone=len(self.arrived.messages) == 1)
 
     def on_settled(self, delivery_tag: int) -> None:
         """See `LinkOwner`."""

@@ -17,6 +17,9 @@ class ThreadSignal(Protocol):
     def give(self) -> None:
         """End the wait of the thread, or its next one; on any thread."""
 
+    def give_last(self) -> None:
+        """`give` as the last thing of this turn of the loop, for a thread that needs the loop to wait next."""
+
     def wait(self, seconds: float) -> bool:
         """Wait for the signal.
 
@@ -56,6 +59,8 @@ class EventSignal:
         """See `ThreadSignal`."""
         os.eventfd_write(self.number, 1)
 
+    give_last = give
+
     def wait(self, seconds: float) -> bool:
         """See `ThreadSignal`."""
         return bool(self._poll.poll(seconds, 1))
@@ -76,6 +81,8 @@ class LockSignal:
         """See `ThreadSignal`."""
         with contextlib.suppress(RuntimeError):  # it is given already
             self._lock.release()
+
+    give_last = give
 
     def wait(self, seconds: float) -> bool:
         """See `ThreadSignal`."""

@@ -27,10 +27,12 @@ class Condition:
 
     Attributes:
         new_signal: makes the signal of a thread.
+        fetches: how often a thread has begun to wait for messages; about as often, if several do at once.
     """
 
     def __init__(self) -> None:
         self.new_signal: Callable[[], ThreadSignal] = thread_signal
+        self.fetches = 0
         #: What waits, and until which time of the loop.
         self._waiters: dict[asyncio.Future[None], float | None] = {}
         self._fetching: dict[asyncio.Future[None], float | None] = {}
@@ -43,14 +45,18 @@ class Condition:
         self._fetching_threads: deque[ThreadSignal] = deque()
         self._of_thread = threading.local()
 
-    def notify(self) -> None:
-        """Something changed: every predicate is evaluated again."""
+    def notify(self, *, alone: bool = False) -> None:
+        """Something changed: every predicate is evaluated again.
+
+        Args:
+            alone: a message has arrived, and no other: who fetches it may send next.
+        """
         self.notify_answered()
         if self._fetching:
             waiters, self._fetching = self._fetching, {}
             _wake(waiters)
         if self._fetching_threads:
-            _release(self._fetching_threads)
+            _release(self._fetching_threads, last=alone)
 
     def awaits_answers(self) -> bool:
         """Whether `notify_answered` would wake up anybody."""
@@ -117,6 +123,7 @@ class Condition:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         threads = self._fetching_threads if fetching else self._threads
+        self.fetches += fetching
         signal = self.signal_of_thread()
         threads.append(signal)
         try:
@@ -173,10 +180,11 @@ def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
             waiter.set_result(None)
 
 
-def _release(threads: deque[ThreadSignal]) -> None:
+def _release(threads: deque[ThreadSignal], *, last: bool = False) -> None:
     for _ in range(len(threads)):
         with contextlib.suppress(IndexError):  # it gave up
-            threads.popleft().give()
+            signal = threads.popleft()
+            (signal.give_last if last else signal.give)()
 
 
 def deadline_of(timeout: float | None) -> float | None:
