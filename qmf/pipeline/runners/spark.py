@@ -121,10 +121,12 @@ class PieceInput:
         given = self._cells()
         columns = {_PIECE: pa.array([name for name, _ in given], pa.string())}
         columns[DATA] = pa.array([data for _, data in given], pa.binary())
+        columns[SHARE] = pa.array(range(len(given)), pa.int32())
         frame = self.spark.createDataFrame(pa.table(columns))
         if shares > 1 and given:
-            # From one partition, each of the others gets the same number; from several, some would get two tasks.
-            frame = frame.coalesce(1).repartition(len(given))
+            # By a number: placing rows in turn, Spark begins anew for each partition they come from.
+            frame = frame.repartitionById(len(given), F.col(SHARE))
+        frame = frame.select(_PIECE, DATA)
         for rdd in self.kept.values():
             frame = frame.unionAll(self.spark.createDataFrame(rdd, f"{_PIECE} string, {DATA} binary"))
         return frame.coalesce(1) if shares == 1 else frame

@@ -101,6 +101,20 @@ def partition(_task: int) -> int:
     return int(context.partitionId())
 
 
+def placed(_connection: Any, task: int) -> Iterator[Any]:
+    """A map: the partition of the task."""
+    yield pa.RecordBatch.from_pylist([{"key": "one", "at": partition(task)}], schema=SCHEMA)
+
+
+@pytest.mark.slow
+def test_spark_gives_each_partition_one_task_before_a_shuffle(request: pytest.FixtureRequest) -> None:
+    from qmf.pipeline.runners.spark import SparkRunner
+
+    rows = SparkRunner(request.getfixturevalue("spark")).map(list(range(8)), placed, SCHEMA)
+    (found,) = rows.reduce(["key"], listed, SUMS, order=["at"]).table().to_pylist()
+    assert found["ats"] == "0 1 2 3 4 5 6 7"
+
+
 @pytest.mark.slow
 def test_spark_has_a_task_for_each_and_no_shuffle_for_one(
     request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
