@@ -41,7 +41,7 @@ from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.table_paths import class_path
+from qmf.pipeline.lake.location import class_path
 from qmf.pipeline.record.buffers import RowBuffers, RowConverter
 from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.runners.runner import Pace

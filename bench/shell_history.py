@@ -36,8 +36,8 @@ from qmf_shell.session.lake_source import LakeSource, latest
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import class_path
 from qmf.pipeline.lake.maintenance import TARGET_BYTES
-from qmf.pipeline.lake.table_paths import class_path
 from qmf.pipeline.record.buffers import RowBuffers
 from qmf.pipeline.record.lake_writer import LakeWriter
 

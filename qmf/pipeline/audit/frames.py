@@ -32,7 +32,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow, table_portions
 from qmf.pipeline.runners.runner import duckdb_batches
 from qmf.pipeline.runners.spark_tasks import task_connection
-from qmf.pipeline.spark_access.catalog import FrameClass
+from qmf.pipeline.spark_access.data_source import FrameClass
 
 #: The parts that lifetimes are made of, and what is made of them.
 _PARTS: dict[str, Columns] = {name: PARTS[name] for name in (*PRESENCE_PARTS, "objects")}

@@ -17,9 +17,9 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import kind_path
 from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.lake.table_files import FilesByTable
-from qmf.pipeline.lake.table_paths import kind_path
 
 #: The kinds of rows that show the presence of agents and recorders.
 PRESENCE = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)

@@ -37,9 +37,8 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.location import absolute
+from qmf.pipeline.lake.location import absolute, kind_path
 from qmf.pipeline.lake.table_files import FilesByTable
-from qmf.pipeline.lake.table_paths import kind_path
 from qmf.pipeline.runners.runner import STORED, Rows, Runner, conformed_batches, duckdb_batches, stored_rows
 
 #: The tables that have days.

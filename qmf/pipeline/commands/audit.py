@@ -11,7 +11,7 @@ from qmf.pipeline.audit.tables import AuditOptions
 from qmf.pipeline.commands.base import Subcommand, add_stream, print_line, storage_of
 from qmf.pipeline.commands.running import follow, job_runner
 from qmf.pipeline.lake.lake_versions import LakeVersions
-from qmf.pipeline.lake.table_paths import job_path
+from qmf.pipeline.lake.location import job_path
 from qmf.pipeline.runners.runner import Runner
 
 

@@ -21,8 +21,7 @@ from qmf.connecting import BrokerTarget, add_connection_options, read_connection
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.location import is_local, local_path
-from qmf.pipeline.lake.table_paths import kind_path
+from qmf.pipeline.lake.location import is_local, kind_path, local_path
 from qmf.views.times import parse_duration
 
 _DAYS_AGO = {"today": 0, "yesterday": 1}

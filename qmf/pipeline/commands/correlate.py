@@ -25,8 +25,7 @@ from qmf.pipeline.commands.base import (
 from qmf.pipeline.commands.running import job_runner, runs_on_spark, stop_on_signals
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.location import local_path
-from qmf.pipeline.lake.table_paths import CHECKPOINT
+from qmf.pipeline.lake.location import CHECKPOINT, local_path
 from qmf.views.times import parse_duration
 
 if TYPE_CHECKING:

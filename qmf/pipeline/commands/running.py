@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from qmf.pipeline.commands.base import DEFAULT_MASTER, check_followed, check_lake, open_lake
 from qmf.pipeline.errors import LakeError, MissingExtraError, PipelineError
-from qmf.pipeline.lake.table_paths import CHECKPOINT
+from qmf.pipeline.lake.location import CHECKPOINT
 from qmf.pipeline.runners.process import ProcessRunner
 from qmf.pipeline.runners.runner import Pace
 from qmf.views.times import parse_duration

@@ -15,7 +15,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 from qmf.pipeline.lake.delta_lake import RecordedClass
-from qmf.pipeline.lake.table_paths import class_path, kind_path
+from qmf.pipeline.lake.location import class_path, kind_path
 
 #: The object is deleted at that time.
 _DELETED = object()

@@ -36,10 +36,10 @@ from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import table_portions
 from qmf.pipeline.lake.delta_lake import RecordedClass
-from qmf.pipeline.lake.table_paths import kind_path
+from qmf.pipeline.lake.location import kind_path
 from qmf.pipeline.runners.runner import conformed_batches
 from qmf.pipeline.runners.spark_tasks import task_connection
-from qmf.pipeline.spark_access.catalog import FrameClass
+from qmf.pipeline.spark_access.data_source import FrameClass
 
 #: Rows that the map evaluates at once.
 _ROWS = 250_000

@@ -13,9 +13,9 @@ from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import CLASS_KINDS
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import kind_path
 from qmf.pipeline.lake.runs import CountedRows, LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
-from qmf.pipeline.lake.table_paths import kind_path
 
 #: The numbers of the last commits that were read, by path of the table.
 Position = Mapping[str, int]

@@ -14,7 +14,7 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn
 from qmf.pipeline.lake.delta_lake import RecordedClass, versions_of
-from qmf.pipeline.lake.table_paths import kind_path
+from qmf.pipeline.lake.location import kind_path
 from qmf.schema import Style
 
 

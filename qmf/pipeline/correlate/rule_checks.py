@@ -22,7 +22,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
 from qmf.pipeline.lake.columns import CLASS_KINDS, DATE, HASH, ClassVersion, ColumnType
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, place
-from qmf.pipeline.lake.table_paths import class_path, kind_path
+from qmf.pipeline.lake.location import class_path, kind_path
 from qmf.schema import read_schema
 
 #: What templates of Prometheus have in doubled braces, which here are plain braces.

@@ -18,10 +18,10 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
+from qmf.pipeline.lake.location import kind_path
 from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns, counted_condition
 from qmf.pipeline.lake.table_files import TableFile, TableSnapshot
-from qmf.pipeline.lake.table_paths import kind_path
 
 Row = tuple[Any, ...]
 

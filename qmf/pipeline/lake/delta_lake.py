@@ -19,10 +19,9 @@ from qmf.pipeline.lake.arrow import arrow_schema, columns_of
 from qmf.pipeline.lake.columns import CLASS_KINDS, DATE, ClassVersion, Columns, ColumnType
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.location import absolute, is_local
+from qmf.pipeline.lake.location import JOB_TABLES, absolute, class_path, is_local, kind_path
 from qmf.pipeline.lake.table_files import list_folder
 from qmf.pipeline.lake.table_log import LOG, RECORDED_STATISTICS
-from qmf.pipeline.lake.table_paths import JOB_TABLES, class_path, kind_path
 
 _SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns", "xml", "table")
 
@@ -79,7 +78,7 @@ class DeltaLake:
         return self.kind_table(RowKind.SCHEMAS).version() is not None
 
     def table(self, path: str) -> LakeTable:
-        """A table of the lake by its path inside it, whether it exists yet or not; see `table_paths`."""
+        """A table of the lake by its path inside it, whether it exists yet or not; see `location`."""
         found = self._tables.get(path)
         if found is None:
             statistics = () if path.startswith(f"{JOB_TABLES}/") else RECORDED_STATISTICS

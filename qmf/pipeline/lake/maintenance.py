@@ -21,10 +21,9 @@ from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.location import check_space
+from qmf.pipeline.lake.location import check_space, kind_path
 from qmf.pipeline.lake.table_files import GROUP_ROWS
 from qmf.pipeline.lake.table_log import remove_entries
-from qmf.pipeline.lake.table_paths import kind_path
 
 
 @attrs.frozen

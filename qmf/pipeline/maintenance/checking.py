@@ -20,13 +20,12 @@ from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_versions import batches_of_recorders
-from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.lake.location import JOB_TABLES, is_local
 from qmf.pipeline.lake.maintenance import RETAIN, Finding
 from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.lake.table_files import FilesByTable, TableFile, file_system
 from qmf.pipeline.lake.table_log import LOG, LogFile, damaged_log_files
-from qmf.pipeline.lake.table_paths import JOB_TABLES
 from qmf.pipeline.lake.waiting import ENDED_NS, ReaderNote, Share, recorded_shares
 from qmf.pipeline.runners.runner import Runner, duckdb_batches
 

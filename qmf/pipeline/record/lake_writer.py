@@ -18,8 +18,8 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_table, import_pyarrow, with_text
 from qmf.pipeline.lake.columns import COMMON_COLUMNS, DATE, HASH, ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, place
+from qmf.pipeline.lake.location import class_path, kind_path
 from qmf.pipeline.lake.maintenance import optimize_table
-from qmf.pipeline.lake.table_paths import class_path, kind_path
 from qmf.pipeline.record.buffers import Cells, WaitingRows
 
 _SCHEMAS = kind_path(RowKind.SCHEMAS)

@@ -19,10 +19,9 @@ from qmf.pipeline.report.audited import own_object
 from qmf.pipeline.report.source import ReportSource, StoredRollups
 from qmf.pipeline.report.time_range import NS, TimeRange
 from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS, coarser
-from qmf.pipeline.rollup.day import ClassRollup
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.source import ClassSource, class_sources
-from qmf.pipeline.rollup.windows import roll_up
+from qmf.pipeline.rollup.windows import ClassRollup, roll_up
 from qmf.pipeline.runners.runner import duckdb_batches
 from qmf.schema import TYPES, ClassSchema, Style
 from qmf.views.counters import is_counter

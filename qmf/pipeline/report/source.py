@@ -29,9 +29,9 @@ from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import job_path
 from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.lake.table_files import TableFile
-from qmf.pipeline.lake.table_paths import job_path
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.tables import RollupOptions, read_version, rollup_table

@@ -20,7 +20,6 @@ from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.table_files import TableFile
-from qmf.pipeline.rollup.day import make_sizes
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS, rows
 from qmf.pipeline.rollup.shared_windows import (
     joined_windows,
@@ -33,7 +32,7 @@ from qmf.pipeline.rollup.source import ClassSource, sample_columns
 from qmf.pipeline.rollup.statements import ClassSamples
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_schema, sql_schema, table_rows
 from qmf.pipeline.rollup.tasks import lake_errors
-from qmf.pipeline.rollup.windows import WINDOWS, made_windows
+from qmf.pipeline.rollup.windows import WINDOWS, made_windows, make_sizes
 from qmf.pipeline.rollup.zones import WindowGrid
 from qmf.pipeline.runners.runner import Rows, Runner, conformed_batches, duckdb_batches
 
@@ -62,12 +61,7 @@ class DividedClass:
     end: int
 
     def windows(self, connection: Any, samples: str) -> Iterator[Any]:
-        """Windows of samples, with the columns of `window_columns`.
-
-        Args:
-            connection: to DuckDB.
-            samples: as SQL.
-        """
+        """Windows of samples, which are SQL, with the columns of `window_columns`."""
         options, members = self.options, self.source.members
         grid = WindowGrid(options.base_seconds)
         with made_windows(connection, samples, members, grid, continued=options.continued) as made:
@@ -94,12 +88,7 @@ class DividedClass:
 
 @attrs.frozen
 class SampleFiles:
-    """Samples in files.
-
-    Attributes:
-        source: the files, and which of their rows are wanted.
-        ends: only the last sample of each object and member is wanted.
-    """
+    """Samples in files, of which all are wanted, or with `ends` the last one of each object and member."""
 
     source: ClassSource
     ends: bool = False
@@ -122,14 +111,7 @@ class SampleFiles:
 
 
 def divided_rows(runner: Runner, options: RollupOptions, source: ClassSource, limit: int) -> Rows:
-    """The rows of a class.
-
-    Args:
-        runner: where to run.
-        options: of the roll-up.
-        source: of the class; it has members, and samples on the days of the roll-up.
-        limit: samples of a task, about.
-    """
+    """The rows of a class that has members, and samples on the days of the roll-up; a task has `limit` samples."""
     zone = options.zone
     days = source.zone_days(zone, options.first, options.last)
     start, end = zone.start_ns(days[0]), zone.end_ns(days[-1])
@@ -182,11 +164,7 @@ def _load(connection: Any, table: str, schema: Any, batches: Iterator[Any]) -> N
 def _time_parts(source: ClassSource, start: int, end: int, limit: int, step: int) -> list[ClassSource]:
     """Parts of the samples by time, of about `limit` samples each; none where they would be read too often.
 
-    Args:
-        source: with the files.
-        start, end: of the time, in ns.
-        limit: samples of a part, about.
-        step: of a window, in ns: none has samples of two parts.
+    No window, which is a step long, has samples of two parts.
     """
     whole = source.of_times(start, end)
     files = [file for own in whole.days.values() for _table, file in own]

@@ -22,10 +22,9 @@ from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.waiting import LATE_NS, ReaderNote, waiting_since
-from qmf.pipeline.rollup.following import FollowedClass, LakeFollower
 from qmf.pipeline.rollup.job import ReplacedRows, commit_rows, written_rows
 from qmf.pipeline.rollup.members import window_seconds
-from qmf.pipeline.rollup.source import ClassSource
+from qmf.pipeline.rollup.source import ClassSource, FollowedClass, LakeFollower
 from qmf.pipeline.rollup.stream_memory import MAX_VALUES, NewSamples, SampleCounts, StreamMemory
 from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange, WindowRollup, ahead_ns, is_ahead
 from qmf.pipeline.rollup.tables import OUT, PARTITIONS, WRITER, RollupOptions, rollup_schema, rollup_table

@@ -19,12 +19,12 @@ from qmf.pipeline.lake.days import day as utc_day
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS
-from qmf.pipeline.rollup.day import ClassRollup
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.stream_memory import NewSamples, StreamMemory
 from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange, WindowRollup
 from qmf.pipeline.rollup.tables import OUT, RollupOptions, rollup_table, table_rows
+from qmf.pipeline.rollup.windows import ClassRollup
 from qmf.pipeline.runners.runner import duckdb_batches
 
 

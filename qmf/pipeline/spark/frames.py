@@ -27,7 +27,7 @@ from pyspark.sql.utils import is_remote
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.location import absolute
-from qmf.pipeline.spark_access.catalog import recorded_class
+from qmf.pipeline.spark_access.data_source import recorded_class
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.rules import Rule

@@ -21,10 +21,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import CHECKPOINT
 from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.table_files import WrittenFile
 from qmf.pipeline.lake.table_log import exact_statistics
-from qmf.pipeline.lake.table_paths import CHECKPOINT
 from qmf.pipeline.runners.spark_tasks import DATA, data_batches, write_share
 
 #: The column with the number of the batch of a stream that a row came with.

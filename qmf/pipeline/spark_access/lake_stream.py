@@ -23,13 +23,27 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
-from qmf.pipeline.lake import row_conditions
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import FeedFile, LakeFeed, position_from_json, position_to_json
-from qmf.pipeline.lake.file_rows import WantedRows, file_rows, has_classes
+from qmf.pipeline.lake.file_rows import (
+    AT_LEAST,
+    AT_MOST,
+    CONTAINS,
+    ENDS,
+    EQUAL,
+    GREATER,
+    IN,
+    IS_NULL,
+    LESS,
+    STARTS,
+    RowCondition,
+    WantedRows,
+    file_rows,
+    has_classes,
+    may_have,
+)
 from qmf.pipeline.lake.lake_versions import LakeVersions, all_versions
-from qmf.pipeline.lake.row_conditions import RowCondition, may_have
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.lake.waiting import ReaderNote, waiting_since
@@ -227,15 +241,15 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 _TESTS: Mapping[type, str] = {
-    datasource.EqualTo: row_conditions.EQUAL,
-    datasource.LessThan: row_conditions.LESS,
-    datasource.LessThanOrEqual: row_conditions.AT_MOST,
-    datasource.GreaterThan: row_conditions.GREATER,
-    datasource.GreaterThanOrEqual: row_conditions.AT_LEAST,
-    datasource.In: row_conditions.IN,
-    datasource.StringStartsWith: row_conditions.STARTS,
-    datasource.StringEndsWith: row_conditions.ENDS,
-    datasource.StringContains: row_conditions.CONTAINS,
+    datasource.EqualTo: EQUAL,
+    datasource.LessThan: LESS,
+    datasource.LessThanOrEqual: AT_MOST,
+    datasource.GreaterThan: GREATER,
+    datasource.GreaterThanOrEqual: AT_LEAST,
+    datasource.In: IN,
+    datasource.StringStartsWith: STARTS,
+    datasource.StringEndsWith: ENDS,
+    datasource.StringContains: CONTAINS,
 }
 
 
@@ -256,12 +270,12 @@ def _condition(item: Any) -> RowCondition | None:
     column = ".".join(item.attribute) if hasattr(item, "attribute") else ""
     if isinstance(item, (datasource.IsNull, datasource.IsNotNull)):
         negated = isinstance(item, datasource.IsNotNull)
-        return RowCondition(column, row_conditions.IS_NULL, negated=negated)
+        return RowCondition(column, IS_NULL, negated=negated)
     test = _TESTS.get(type(item))
     if test is None:
         return None
     value = item.value
-    if test == row_conditions.IN:
+    if test == IN:
         return RowCondition(column, test, tuple(map(_in_utc, value)))
     return RowCondition(column, test, _in_utc(value))
 

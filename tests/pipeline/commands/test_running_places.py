@@ -23,7 +23,7 @@ from qmf.pipeline.cli import main
 from qmf.pipeline.commands import COMMANDS
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.table_paths import CHECKPOINT
+from qmf.pipeline.lake.location import CHECKPOINT
 from qmf.pipeline.report.collect import ReportOptions, collect
 from qmf.pipeline.report.source import end_of_recording
 from qmf.pipeline.report.time_range import parse_time_range

@@ -16,9 +16,9 @@ from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.clustering import cluster, days_to_cluster
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.file_rows import EQUAL, RowCondition, may_have
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.maintenance import MaintenanceCounts, optimize_table
-from qmf.pipeline.lake.row_conditions import EQUAL, RowCondition, may_have
 from qmf.pipeline.lake.table_log import files_added_since
 from qmf.pipeline.maintenance.optimizing import optimize_lake
 

@@ -15,7 +15,7 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, place
-from qmf.pipeline.lake.table_paths import class_of_path, class_path
+from qmf.pipeline.lake.location import class_of_path, class_path
 
 VERSION = ClassVersion.from_schema(TILL)
 PATH = class_path(RowKind.OBJECTS, VERSION.package, VERSION.name)

@@ -16,9 +16,9 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake import maintenance
 from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import job_path
 from qmf.pipeline.lake.maintenance import MaintenanceCounts
 from qmf.pipeline.lake.table_log import CHECKPOINT_COMMITS
-from qmf.pipeline.lake.table_paths import job_path
 from qmf.pipeline.maintenance.optimizing import optimize_lake
 
 

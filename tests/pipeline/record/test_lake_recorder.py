@@ -34,7 +34,7 @@ from qmf.pipeline.cli import main
 from qmf.pipeline.errors import NoSpaceError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.table_paths import class_path
+from qmf.pipeline.lake.location import class_path
 from qmf.pipeline.record.writer_state import PENDING
 
 pytestmark = pytest.mark.slow

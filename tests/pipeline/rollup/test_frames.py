@@ -20,7 +20,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 
 from qmf.pipeline.lake.delta_lake import columns_of_versions
 from qmf.pipeline.rollup import coarser, rollup
-from qmf.pipeline.spark_access.catalog import spark_schema
+from qmf.pipeline.spark_access.data_source import spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

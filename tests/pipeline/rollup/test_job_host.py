@@ -19,7 +19,7 @@ from qmf.pipeline import LakeRecorder
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.table_paths import class_path
+from qmf.pipeline.lake.location import class_path
 from qmf.pipeline.rollup.members import number_members
 from qmf.schema import ClassSchema, Style
 

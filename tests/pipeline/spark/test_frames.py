@@ -28,8 +28,7 @@ from qmf.pipeline.correlate.batch import correlate_batch
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
 from qmf.pipeline.spark import alerts, lives, rollups, rows, samples, views
-from qmf.pipeline.spark_access.catalog import recorded_class
-from qmf.pipeline.spark_access.data_source import QmfDataSource
+from qmf.pipeline.spark_access.data_source import QmfDataSource, recorded_class
 from qmf.pipeline.spark_access.lake_stream import FilesPartition
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import deltalake
 from pyspark.errors import StreamingQueryException
 
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import CHECKPOINT
 from qmf.pipeline.lake.maintenance import optimize_table
-from qmf.pipeline.lake.table_paths import CHECKPOINT
 from qmf.pipeline.spark import samples, sinks
 
 if TYPE_CHECKING:

@@ -15,8 +15,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from qmf.pipeline.lake import row_conditions
-from qmf.pipeline.lake.row_conditions import RowCondition, conjunction, may_have, row_groups
+from qmf.pipeline.lake.file_rows import (
+    AT_LEAST,
+    AT_MOST,
+    CONTAINS,
+    ENDS,
+    EQUAL,
+    GREATER,
+    IN,
+    IS_NULL,
+    LESS,
+    STARTS,
+    RowCondition,
+    conjunction,
+    may_have,
+    row_groups,
+)
 from qmf.pipeline.lake.table_files import TableFile
 
 TYPES = {
@@ -39,25 +53,25 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 COMPARED = [
-    row_conditions.EQUAL,
-    row_conditions.LESS,
-    row_conditions.AT_MOST,
-    row_conditions.GREATER,
-    row_conditions.AT_LEAST,
+    EQUAL,
+    LESS,
+    AT_MOST,
+    GREATER,
+    AT_LEAST,
 ]
 
 
 @st.composite
 def conditions(draw: st.DrawFn) -> RowCondition:
     column = draw(st.sampled_from(sorted(TYPES)))
-    test = draw(st.sampled_from([*COMPARED, row_conditions.IN, row_conditions.IS_NULL]))
+    test = draw(st.sampled_from([*COMPARED, IN, IS_NULL]))
     if column == "text" and draw(st.booleans()):
-        test = draw(st.sampled_from([row_conditions.STARTS, row_conditions.ENDS, row_conditions.CONTAINS]))
+        test = draw(st.sampled_from([STARTS, ENDS, CONTAINS]))
     values = VALUES[column]
     value: Any = None
-    if test == row_conditions.IN:
+    if test == IN:
         value = tuple(draw(st.lists(values, min_size=1, max_size=3)))
-    elif test != row_conditions.IS_NULL:
+    elif test != IS_NULL:
         value = draw(values)
     return RowCondition(column, test, value, draw(st.booleans()))
 
@@ -69,7 +83,7 @@ ROWS = st.lists(
 
 def meets(value: Any, condition: RowCondition) -> bool:
     """What Spark says."""
-    if condition.test == row_conditions.IS_NULL:
+    if condition.test == IS_NULL:
         return (value is None) != condition.negated
     if value is None:
         return False
@@ -79,15 +93,15 @@ def meets(value: Any, condition: RowCondition) -> bool:
 
     own, other = condition.value, key(value)
     tests: dict[str, Callable[[], bool]] = {
-        row_conditions.IN: lambda: any(key(item) == other for item in own),
-        row_conditions.EQUAL: lambda: other == key(own),
-        row_conditions.LESS: lambda: other < key(own),
-        row_conditions.AT_MOST: lambda: other <= key(own),
-        row_conditions.GREATER: lambda: other > key(own),
-        row_conditions.AT_LEAST: lambda: other >= key(own),
-        row_conditions.STARTS: lambda: value.startswith(own),
-        row_conditions.ENDS: lambda: value.endswith(own),
-        row_conditions.CONTAINS: lambda: own in value,
+        IN: lambda: any(key(item) == other for item in own),
+        EQUAL: lambda: other == key(own),
+        LESS: lambda: other < key(own),
+        AT_MOST: lambda: other <= key(own),
+        GREATER: lambda: other > key(own),
+        AT_LEAST: lambda: other >= key(own),
+        STARTS: lambda: value.startswith(own),
+        ENDS: lambda: value.endswith(own),
+        CONTAINS: lambda: own in value,
     }
     return bool(tests[condition.test]()) != condition.negated
 
@@ -129,25 +143,25 @@ def test_row_groups_without_such_rows_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "groups.parquet"
     parquet.write_table(pa.table({"number": list(range(100))}), path, row_group_size=10)
     with parquet.ParquetFile(path) as file:
-        assert row_groups(file, [RowCondition("number", row_conditions.EQUAL, 35)]) == [3]
-        assert row_groups(file, [RowCondition("number", row_conditions.GREATER, 89)]) == [9]
-        assert row_groups(file, [RowCondition("number", row_conditions.IN, (5, 200))]) == [0]
-        assert row_groups(file, [RowCondition("number", row_conditions.LESS, 0)]) == []
+        assert row_groups(file, [RowCondition("number", EQUAL, 35)]) == [3]
+        assert row_groups(file, [RowCondition("number", GREATER, 89)]) == [9]
+        assert row_groups(file, [RowCondition("number", IN, (5, 200))]) == [0]
+        assert row_groups(file, [RowCondition("number", LESS, 0)]) == []
         assert row_groups(file, []) is None
 
 
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
-        (RowCondition("_ts", row_conditions.AT_LEAST, EPOCH), False),
-        (RowCondition("_ts", row_conditions.LESS, EPOCH), True),
-        (RowCondition("_ts_ns", row_conditions.GREATER, 10**9), True),
-        (RowCondition("_ts_ns", row_conditions.GREATER, 2 * 10**9), False),
-        (RowCondition("_received_ns", row_conditions.EQUAL, 5), False),
-        (RowCondition("_run", row_conditions.EQUAL, "r"), True),
-        (RowCondition("_run", row_conditions.EQUAL, "other"), False),
-        (RowCondition("_run", row_conditions.EQUAL, "other", negated=True), True),
-        (RowCondition("_agent", row_conditions.EQUAL, "a"), True),
+        (RowCondition("_ts", AT_LEAST, EPOCH), False),
+        (RowCondition("_ts", LESS, EPOCH), True),
+        (RowCondition("_ts_ns", GREATER, 10**9), True),
+        (RowCondition("_ts_ns", GREATER, 2 * 10**9), False),
+        (RowCondition("_received_ns", EQUAL, 5), False),
+        (RowCondition("_run", EQUAL, "r"), True),
+        (RowCondition("_run", EQUAL, "other"), False),
+        (RowCondition("_run", EQUAL, "other", negated=True), True),
+        (RowCondition("_agent", EQUAL, "a"), True),
     ],
 )
 def test_files_are_left_out_by_the_limits_in_the_log(condition: RowCondition, expected: bool) -> None:
