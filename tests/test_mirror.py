@@ -71,7 +71,6 @@ TESTED_ELSEWHERE = {
     "qmf/testing/fixtures.py": "tests/testing/test_fake_agent.py",
     "qmf/testing/in_thread.py": "tests/testing/test_recorder.py",
     "qmf/testing/manual_clock.py": "tests/testing/test_fake_agent.py",
-    "qmf/web/pages/mounting.py": "tests/web/pages/screens/test_screens_browser.py",
     "shell/qmf_shell/commands/catalogue.py": "tests/shell/commands/test_help.py",
 }
 

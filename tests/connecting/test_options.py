@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -143,7 +144,8 @@ def test_insecure_warns(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_password_in_a_url_leaves_the_list_of_processes() -> None:
     # Nothing listens on port 1: the command waits.
     url = "amqp://ann:very-secret@127.0.0.1:1"
-    with running(command("qmf-printevents"), "--wait", url) as process:
+    # With its interpreter, so that it is no fork, whose arguments are those of another process.
+    with running(sys.executable, command("qmf-printevents"), "--wait", url) as process:
         arguments = Path(f"/proc/{process.popen.pid}/cmdline")
         hidden = b"amqp://ann:***********@127.0.0.1:1"
         wait_until(lambda: hidden in arguments.read_bytes(), "arguments without a password")
