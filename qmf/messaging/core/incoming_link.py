@@ -259,17 +259,19 @@ class IncomingLink(AddressedLink):
             MessagingError: the receiver, its session or its connection failed, and no message is left.
         """
         delivery: ReceivedDelivery | None = None
+        waiting = object()
 
         def has_message() -> bool:
             nonlocal delivery
             if (delivery := self.arrived.pop()) is not None:
+                # At once: the next message that arrives would have credit given for this call again.
+                self._blocked.discard(waiting)
                 return True
             error = self._failure()
             if error is not None and (delivery := self.arrived.pop()) is None:  # none has come before the failure
                 raise error
             return delivery is not None
 
-        waiting = object()
         self._blocked.add(waiting)
         try:
             if self.needs_grant():
