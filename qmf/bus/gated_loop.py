@@ -151,5 +151,5 @@ class GatedLoop(asyncio.SelectorEventLoop):
 
 
 def new_gated_loop() -> GatedLoop | None:
-    """A loop with a gate; None where there are none."""
+    """A loop with a gate; None where loops cannot have one."""
     return GatedLoop() if has_gates() else None

@@ -38,8 +38,8 @@ class Wakeup:
     def call(self) -> None:
         """The same, whether a call that has not begun is there or not: for a caller that waits for it.
 
-        That other call may be one of a frame below this one, which goes on only after it: this one is of a handler of
-        signals then.
+        In a handler of signals, the function that it interrupted may have set `scheduled` and not called the loop yet;
+        it goes on only when the handler has returned.
         """
         try:
             self.scheduled = True

@@ -161,7 +161,7 @@ class PeerLink(ObservedDefinition, ObservedState, Protocol):
 
     @property
     def session(self) -> ClientSession | None:
-        """The other broker on the link's connection; None while there is none."""
+        """The session with the other broker; None while there is no connection."""
 
 
 @attrs.frozen(eq=False)

@@ -34,7 +34,7 @@ from qmf.bus.engine.events import (
 from qmf.bus.engine.flow_answers import FlowAnswers
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.links import Links
-from qmf.bus.engine.native import ALL_FLOW, NO_FLOW, address, native
+from qmf.bus.engine.native import ALL_FLOW, NO_FLOW, Native, address, native
 from qmf.bus.engine.opening import ESTABLISHMENT_FAILED, ConnectionRefusal, FirstBytes, configure, read_open
 from qmf.bus.engine.properties import error_of
 from qmf.bus.engine.security_layer import NotAuthenticated, SecurityLayer, UnknownProtocol
@@ -42,7 +42,7 @@ from qmf.bus.engine.sent_frames import SentFrames
 from qmf.bus.engine.sessions import EngineSessions
 from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
-from qmf.bus.engine.thread_actions import thread_actions
+from qmf.bus.engine.thread_actions import ThreadActions
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.frames.walker import Stop, StopKind, walker
 
@@ -108,8 +108,7 @@ class Engine:
         self._collector_impl: Any = self._collector._impl
         self._collector_address = address(self._collector_impl)
         self._transport_address = address(self._transport_impl)
-        addresses, parts = (self._transport_address, self._collector_address), (self._sent_frames, self._answers)
-        self.thread_actions = thread_actions(compiled, addresses, *parts, self.events, self.deliveries, self.decisions)
+        self.thread_actions = None if compiled is None else self._make_thread_actions(compiled)
         self._connection.collect(self._collector)
         configure(self._connection, self._transport, settings)
         self._transport.bind(self._connection)
@@ -264,6 +263,10 @@ class Engine:
             self.has_output = True
             return data
         return self._take_output()
+
+    def _make_thread_actions(self, compiled: Native) -> ThreadActions:
+        addresses, parts = (self._transport_address, self._collector_address), (self._sent_frames, self._answers)
+        return ThreadActions(compiled, addresses, *parts, self.events, self.deliveries, self.decisions)
 
     def _take_output(self) -> bytes:
         while True:

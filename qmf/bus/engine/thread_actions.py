@@ -98,18 +98,3 @@ class ThreadActions:
             False if the epoch is over: nothing has happened.
         """
         return self._native.accept_at_once(place, epoch, link.received, delivery_tags)
-
-
-def thread_actions(
-    native: Native | None,
-    addresses: tuple[int, int],
-    sent_frames: SentFrames,
-    answers: FlowAnswers,
-    events: Sized,
-    deliveries: Deliveries,
-    decisions: Decisions,
-) -> ThreadActions | None:
-    """The actions of an engine; None without the compiled functions. Arguments as of `ThreadActions`."""
-    if native is None:
-        return None
-    return ThreadActions(native, addresses, sent_frames, answers, events, deliveries, decisions)

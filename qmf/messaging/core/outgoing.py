@@ -54,7 +54,7 @@ class Outgoing:
         self.delivery_tag: int | None = None
 
     def end(self, error: MessagingError | None) -> None:
-        """Tell who waits, if anybody still does: it was accepted, or why not."""
+        """Report to the caller that waits, if one still does, that it was accepted, or why it was not."""
         if self.answer is None or self.answer.done():
             return
         if error is None:

@@ -483,7 +483,7 @@ class OutgoingLink(AddressedLink):
             self._network.transport.call_last(self._wake)
 
     def _wake(self) -> None:
-        """Tell who waits for the acceptance of messages, or for capacity."""
+        """Wake up callers that wait for the acceptance of messages, or for capacity."""
         accepted, self._accepted = self._accepted, []
         for outgoing in accepted:
             outgoing.end(None)

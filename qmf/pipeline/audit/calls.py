@@ -26,7 +26,7 @@ OK, FAILED = "ok", "failed"
 
 @attrs.frozen(kw_only=True)
 class CallEvent:
-    """How the events of a class describe a call. An empty name of an argument means that there is none.
+    """How the events of a class describe a call. The name of an argument is empty where the class has no such argument.
 
     Attributes:
         package, name: of the event.

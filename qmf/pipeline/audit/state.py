@@ -159,7 +159,7 @@ def select_part(rows: str, name: str, columns: Columns) -> str:
 
 
 def together(tables: Mapping[str, str], columns: Mapping[str, Columns]) -> str:
-    """The rows of several tables as one query; the column `PART` tells them apart, see `columns_together`."""
+    """The rows of several tables as one query; the column `PART` names the table, see `columns_together`."""
     each = [f"select {text(name)} as {PART}, {names(columns[name])} from {table}" for name, table in tables.items()]
     return " union all by name ".join([f"({empty(columns_together(columns))})", *each])
 

@@ -55,7 +55,7 @@ def _add_matchers(parser: argparse.ArgumentParser, help: str, *, needed: bool = 
 
 
 def _read_matchers(options: argparse.Namespace) -> tuple[Matcher, ...]:
-    """The matchers of a command line; `PipelineError` if one is none."""
+    """The matchers of a command line; `PipelineError` if an argument is not a matcher."""
     from qmf.pipeline.notifying.matchers import parse_query
 
     try:

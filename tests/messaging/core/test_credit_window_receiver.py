@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import threading
+from collections.abc import Callable
 
 import pytest
 from bus.peer import Peer
@@ -15,6 +16,7 @@ from support.waiting import WAIT_LIMIT, until, wait_until
 
 from qmf.bus.engine.link import Link
 from qmf.messaging import Connection, Session, aio
+from qmf.messaging.core.waiting import Condition
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 3, 10])
@@ -64,6 +66,31 @@ def test_a_program_says_how_many_messages_are_left_when_credit_is_renewed(thresh
             assert credit_at(script, session) == (10 - left if renewed else 0)
             if renewed:
                 break
+
+
+def test_a_fetch_that_has_its_message_gets_no_credit_for_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Condition.wait_on_thread
+    with scripted_peer() as script, Connection.establish(script.url) as connection:
+        session = connection.session()
+        receiver = session.receiver("q", capacity=1)
+
+        def send(number: str) -> None:
+            script.to_send.append(number)
+            script.do(lambda peer: script.send(peer, script.links[0]))
+
+        def wait_and_go_on_late(
+            condition: Condition, predicate: Callable[[], bool], timeout: float | None, *, fetching: bool = False
+        ) -> bool:
+            wait_until(lambda: credit_at(script, session) == 2, "credit for the call that waits")
+            send("0")
+            result = wait(condition, predicate, timeout, fetching=fetching)
+            send("1")  # arrives while the call has its message, and has not returned
+            wait_until(lambda: receiver.available() == 1)
+            return result
+
+        monkeypatch.setattr(Condition, "wait_on_thread", wait_and_go_on_late)
+        assert receiver.fetch(WAIT_LIMIT).content == b"0"
+        assert credit_at(script, session) == 0
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, 50])

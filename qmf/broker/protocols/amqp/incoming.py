@@ -173,7 +173,7 @@ class IncomingLink:
         deliveries: Iterable[tuple[int | None, bytes]],
         message_format: int = 0,  # noqa: ARG002
     ) -> Iterable[tuple[int | None, bytes]]:
-        """Those of some deliveries that are published; whoever leaves others out gives them an outcome."""
+        """The deliveries that are published; an override that leaves some out gives those an outcome."""
         return deliveries
 
     def _publish_all(self, messages: Sequence[Message], tags: Sequence[int | None], node: Node | None) -> None:
