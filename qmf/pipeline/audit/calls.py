@@ -26,27 +26,17 @@ OK, FAILED = "ok", "failed"
 
 @attrs.frozen(kw_only=True)
 class CallEvent:
-    """How the events of a class describe a call. The name of an argument is empty where the class has no such argument.
+    """How the events of a class describe a call; the name of an argument is empty where they have no such one."""
 
-    Attributes:
-        package, name: of the event.
-        operation: the operation.
-        target: name of the argument with the target.
-        user, origin: names of the arguments with the user and the user's address.
-        failed: the operation failed.
-        text: name of the argument with the reason.
-        results: name of the argument with the results.
-    """
-
-    package: str = BROKER
+    package: str = BROKER  #: and `name`: of the event
     name: str
-    operation: str
-    target: str = ""
-    user: str = "user"
+    operation: str  #: the operation
+    target: str = ""  #: name of the argument with the target
+    user: str = "user"  #: and `origin`: names of the arguments with the user and the user's address
     origin: str = "rhost"
-    failed: bool = False
-    text: str = ""
-    results: str = ""
+    failed: bool = False  #: the operation failed
+    text: str = ""  #: name of the argument with the reason
+    results: str = ""  #: name of the argument with the results
 
 
 #: Events of Apache's peers, as `schemas/broker.xml` and `schemas/acl.xml` describe them.

@@ -8,8 +8,7 @@ from typing import Any
 from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.availability import availability
 from qmf.pipeline.audit.calls import calls
-from qmf.pipeline.audit.history import history
-from qmf.pipeline.audit.lifetimes import lifetimes
+from qmf.pipeline.audit.history import history, lifetimes
 from qmf.pipeline.audit.schemas import EVENTS, PARTS, Columns, empty, names
 from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.errors import LakeError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qmf.pipeline.commands.base import Subcommand, print_line
+from qmf.pipeline.commands.base import Subcommand, add_options, print_line
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.location import local_path
 from qmf.views.times import duration_text, parse_duration
@@ -25,15 +25,12 @@ _SECOND = 10**9
 _STATES = ("firing", "pending", "silenced", "inhibited", "resolved")
 
 
-def _add_state(parser: argparse.ArgumentParser) -> None:
-    """Add `--lake` and `--state`: where the state of notifications is, for `_state_folder`."""
-    parser.add_argument("--lake", metavar="DIR", help="folder of the lake")
-    parser.add_argument(
-        "--state",
-        metavar="DIR",
-        help="folder of the notifications' state, where correlate has --out or --state; "
-        "default: LAKE/_tables/correlate/_notify",
-    )
+#: Where the state of notifications is, for `_state_folder`.
+_STATE_OPTIONS = """
+    --lake DIR  folder of the lake
+    --state DIR  folder of the notifications' state, where correlate has --out or --state; default:
+        LAKE/_tables/correlate/_notify
+"""
 
 
 def _state_folder(options: argparse.Namespace) -> Path:
@@ -65,13 +62,14 @@ def _read_matchers(options: argparse.Namespace) -> tuple[Matcher, ...]:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    _add_state(parser)
     _add_matchers(parser, "only alerts with these labels: NAME, severity=crit, agent=~'qmf:host:.*'")
-    add = parser.add_argument
-    add("--only", choices=_STATES, metavar="STATE", help=f"only alerts in this state: {', '.join(_STATES)}")
-    add("--receivers", action="store_true", help="show what was delivered to each receiver instead")
-    add("--json", action="store_true", help="print JSON")
-    add("--check", type=Path, metavar="FILE", help="only check a configuration of notifications, and print all errors")
+    text = f"""{_STATE_OPTIONS}
+        --only STATE  only alerts in this state: {", ".join(_STATES)}
+        --receivers  show what was delivered to each receiver instead
+        --json  print JSON
+        --check FILE  only check a configuration of notifications, and print all errors
+    """
+    add_options(parser, text, only={"choices": _STATES}, check={"type": Path})
 
 
 def _check(path: Path) -> None:
@@ -200,18 +198,17 @@ def _time(text: str) -> int:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    _add_state(parser)
-    _add_matchers(
-        parser, "labels of the alerts: NAME, severity=crit, agent=~'qmf:host:.*'; all must match", needed=True
-    )
-    add = parser.add_argument
-    add("-c", "--comment", required=True, metavar="TEXT", help="why")
-    add("-a", "--author", metavar="NAME", help="who; default: this user")
-    add("-d", "--duration", type=_argument_type(parse_duration), metavar="TIME", help="how long, e.g. 2h; default: 1h")
-    add(
-        "--start", type=_argument_type(_time), metavar="TIME", help="from when, e.g. 2030-01-31T12:00:00Z; default: now"
-    )
-    add("--end", type=_argument_type(_time), metavar="TIME", help="until when, instead of --duration")
+    help = "labels of the alerts: NAME, severity=crit, agent=~'qmf:host:.*'; all must match"
+    _add_matchers(parser, help, needed=True)
+    text = f"""{_STATE_OPTIONS}
+        -c, --comment TEXT  why
+        -a, --author NAME  who; default: this user
+        -d, --duration TIME  how long, e.g. 2h; default: 1h
+        --start TIME  from when, e.g. 2030-01-31T12:00:00Z; default: now
+        --end TIME  until when, instead of --duration
+    """
+    moment, length = {"type": _argument_type(_time)}, {"type": _argument_type(parse_duration)}
+    add_options(parser, text, comment={"required": True}, duration=length, start=moment, end=moment)
 
 
 def _add(options: argparse.Namespace) -> None:
@@ -241,10 +238,8 @@ def _user() -> str:
 
 
 def _list_options(parser: argparse.ArgumentParser) -> None:
-    _add_state(parser)
     _add_matchers(parser, "only silences with these matchers")
-    parser.add_argument("--expired", action="store_true", help="the expired ones instead of the others")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_options(parser, f"{_STATE_OPTIONS}--expired  the expired ones instead of the others\n--json  print JSON")
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -281,8 +276,8 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _expire_options(parser: argparse.ArgumentParser) -> None:
-    _add_state(parser)
     parser.add_argument("ids", nargs="+", metavar="ID", help="of the silence, or the beginning of it")
+    add_options(parser, _STATE_OPTIONS)
 
 
 def _expire(options: argparse.Namespace) -> None:

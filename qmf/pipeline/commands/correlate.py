@@ -15,6 +15,7 @@ from qmf.pipeline.commands.base import (
     Subcommand,
     add_broker,
     add_days,
+    add_options,
     add_stream,
     broker_target,
     check_lake,
@@ -36,30 +37,8 @@ if TYPE_CHECKING:
     from qmf.pipeline.correlate.rule_file import RuleWatch
     from qmf.pipeline.correlate.rule_stream import RuleStream
     from qmf.pipeline.lake.lake_versions import LakeVersions
-    from qmf.pipeline.notifying.job import JobNotifier
+    from qmf.pipeline.notifying.notifier import JobNotifier
     from qmf.pipeline.runners.runner import Runner
-
-
-def _add_notify(parser: argparse.ArgumentParser) -> None:
-    """Add the options about notifications."""
-    add = parser.add_argument
-    add(
-        "--notify",
-        type=Path,
-        metavar="FILE",
-        help="routes and receivers of notifications, in TOML; default: those in the file of the rules",
-    )
-    add("--state", metavar="DIR", help="folder of the notifications' state; default: OUT/_notify")
-    add("--raise", dest="publish", action="store_true", help="publish every alert on the bus, as an agent")
-    add_broker(parser, "for --raise, and receivers that are the bus: ")
-    add("--instance", metavar="NAME", help="last part of the agent's name; default: the machine's name")
-    add(
-        "--max-age",
-        type=duration,
-        default="1 hour",
-        metavar="TIME",
-        help="nobody is notified of alerts that ended longer ago than this",
-    )
 
 
 def _open_notifier(
@@ -72,7 +51,7 @@ def _open_notifier(
     """
     from qmf.pipeline.notifying.config import bus_config
     from qmf.pipeline.notifying.config_file import ConfigSource
-    from qmf.pipeline.notifying.job import JobNotifier
+    from qmf.pipeline.notifying.notifier import JobNotifier
     from qmf.pipeline.notifying.overview import NOTIFY_FOLDER
 
     source = ConfigSource(notify=options.notify, rules=Path(options.rules), publish=options.publish)
@@ -127,11 +106,23 @@ _TICK = 5.0
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.description = "Evaluate rules, and raise alerts, in this process, or on Spark by --master or --conf."
-    parser.add_argument("--rules", required=True, metavar="FILE", help="rules, in TOML; see qmf-pipeline rules")
-    parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/correlate")
+    text = """
+        --rules FILE  rules, in TOML; see qmf-pipeline rules
+        --out DIR  folder of the tables; default: LAKE/_tables/correlate
+    """
+    add_options(parser, text, rules={"required": True})
     add_days(parser)
     add_stream(parser, every="1 seconds", late="0 seconds")
-    _add_notify(parser)
+    text = """
+        --notify FILE  routes and receivers of notifications, in TOML; default: those in the file of the rules
+        --state DIR  folder of the notifications' state; default: OUT/_notify
+        --raise  publish every alert on the bus, as an agent
+        --instance NAME  last part of the agent's name; default: the machine's name
+        --max-age TIME  nobody is notified of alerts that ended longer ago than this
+    """
+    age = {"type": duration, "default": "1 hour"}
+    add_options(parser, text, notify={"type": Path}, max_age=age, **{"raise": {"dest": "publish"}})
+    add_broker(parser, "for --raise, and receivers that are the bus: ")
 
 
 def _job_options(options: argparse.Namespace, rules_file: str, out: str) -> CorrelateOptions:
@@ -174,8 +165,8 @@ def _batch(runner: Runner, options: CorrelateOptions, notifier: JobNotifier | No
     _print_alerts(result.table.in_order())
     print_line(f"Wrote {result.rows} rows to {options.out}/batch; {result.counts}")
     if notifier is not None:
-        notifier.report_batch(list(result.table.in_order()))
-        notifier.drain(stop)
+        notifier.report_batch(result.table.in_order())
+        notifier.finish(stop)
     _check_failures(result.failures)
 
 
@@ -224,7 +215,7 @@ class _Follower:
         checkpoint = f"{self._stream.table.table.url}/{CHECKPOINT}"
         runner.follow(self._stream.lake, checkpoint, self._step, pace, self._stop)
         if once and self._notifier is not None and not self._stop.is_set():
-            self._notifier.drain(self._stop)
+            self._notifier.finish(self._stop)
         busy = f"; {self._totals}" if self._totals is not None else ""
         print_line(f"{self._steps} steps in {self._seconds:.1f} s, {self._alerts} rows written{busy}")
 
@@ -233,7 +224,7 @@ class _Follower:
         step = self._stream.step(until)
         if step is None:
             if self._notifier is not None:
-                self._notifier.report_present()
+                self._notifier.release()
             return False
         _print_alerts(step.alerts)
         self._steps, self._alerts = self._steps + 1, self._alerts + len(step.alerts)
@@ -246,7 +237,7 @@ class _Follower:
 
 def _reload(stream: RuleStream, notifier: JobNotifier | None, watch: RuleWatch) -> None:
     """Take over the rules of the file, if it was changed."""
-    from qmf.pipeline.correlate.rule_table import RuleError
+    from qmf.pipeline.correlate.rules import RuleError
 
     rules = watch.changed_rules()
     if rules is None:
@@ -274,15 +265,11 @@ CORRELATE = Subcommand("correlate", "Evaluate rules, and raise alerts", _options
 
 def _check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="rules, in TOML")
-    parser.add_argument("--lake", metavar="DIR", help="a lake whose classes the rules must fit")
-    parser.add_argument(
-        "--schema",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="a schema in XML, whose classes count as well; may be repeated",
-    )
+    text = """
+        --lake DIR  a lake whose classes the rules must fit
+        --schema FILE  a schema in XML, whose classes count as well; may be repeated
+    """
+    add_options(parser, text, schema={"action": "append", "type": Path, "default": []})
 
 
 def _test_options(parser: argparse.ArgumentParser) -> None:
@@ -292,14 +279,13 @@ def _test_options(parser: argparse.ArgumentParser) -> None:
 def _try_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="rules, in TOML")
     add_days(parser)
-    parser.add_argument(
-        "--late", type=duration, default="0 seconds", metavar="TIME", help="how long rows may be late, as of correlate"
-    )
+    late = {"type": duration, "default": "0 seconds"}
+    add_options(parser, "--late TIME  how long rows may be late, as of correlate", late=late)
 
 
 def _check(options: argparse.Namespace) -> None:
     from qmf.pipeline.correlate.rule_checks import check_rules
-    from qmf.pipeline.correlate.rule_table import RuleError
+    from qmf.pipeline.correlate.rules import RuleError
     from qmf.pipeline.notifying.config_file import config_errors
 
     errors: list[str] = []

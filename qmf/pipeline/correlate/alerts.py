@@ -40,33 +40,22 @@ class AlertState(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class Alert:
-    """One incident of a rule at one moment, as notifications see it.
+    """One incident of a rule at one moment, as notifications see it."""
 
-    Attributes:
-        id: of the incident and its severity, the same from start to end. An incident whose severity changes is the
-            end of one alert and the start of another, as in Prometheus.
-        incident: 32 hex digits made from rule, subject and the time when the incident began; `alertId` on the bus.
-        labels: identify it, and are what it is selected, grouped and routed by: `alertname`, `severity`, `agent`,
-            `object` and others, and those of the rule.
-        annotations: texts for people, e.g. ``summary``.
-        starts_ns: when it became pending or firing, ns since 1970.
-        ends_ns: when it ended; None while it lasts.
-        pending: the condition is true, but not yet for long enough.
-        value: that decided, or None.
-        reason: why it ended; empty before.
-        detail: what only the bus needs, as JSON values.
-    """
-
+    #: of the incident and its severity, the same from start to end. An incident whose severity changes is the end of
+    #: one alert and the start of another, as in Prometheus
     id: str
-    incident: str
+    incident: str  #: 32 hex digits made from rule, subject and the time when the incident began; `alertId` on the bus
+    #: identify it, and are what it is selected, grouped and routed by: `alertname`, `severity`, `agent`, `object` and
+    #: others, and those of the rule
     labels: Mapping[str, str]
-    annotations: Mapping[str, str] = attrs.field(factory=dict)
-    starts_ns: int
-    ends_ns: int | None = None
-    pending: bool = False
-    value: float | None = None
-    reason: str = ""
-    detail: Mapping[str, Any] = attrs.field(factory=dict)
+    annotations: Mapping[str, str] = attrs.field(factory=dict)  #: texts for people, e.g. ``summary``
+    starts_ns: int  #: when it became pending or firing, ns since 1970
+    ends_ns: int | None = None  #: when it ended; None while it lasts
+    pending: bool = False  #: the condition is true, but not yet for long enough
+    value: float | None = None  #: that decided, or None
+    reason: str = ""  #: why it ended; empty before
+    detail: Mapping[str, Any] = attrs.field(factory=dict)  #: what only the bus needs, as JSON values
 
     @property
     def state(self) -> AlertState:
@@ -107,41 +96,27 @@ def fingerprint(labels: Mapping[str, str]) -> str:
 
 @attrs.frozen(kw_only=True)
 class AlertRow:
-    """A row of the table of alerts: an alert is raised or cleared, or has another severity.
+    """A row of the table of alerts: an alert is raised or cleared, or has another severity."""
 
-    Attributes:
-        alert_id: the same in all rows of an incident.
-        change: ``raised``, ``changed`` or ``cleared``; ``pending`` for one that may be raised later, not in the table.
-        rule, rule_hash, kind, severity: of the rule.
-        subject, agent, object: subject of the alert, and its agent and object.
-        message: text.
-        reason: why it was cleared.
-        value: that decided, or None.
-        began_ns: when the incident began.
-        at_ns: when it was raised, changed or cleared.
-        window_start_ns, window_end_ns: time of the evidence.
-        evidence: samples and events, JSON.
-        labels, annotations: of the alert, JSON.
-    """
-
-    alert_id: str
+    alert_id: str  #: the same in all rows of an incident
+    #: ``raised``, ``changed`` or ``cleared``; ``pending`` for one that may be raised later, not in the table
     change: str
-    rule: str
+    rule: str  #: and `rule_hash`, `kind`, `severity`: of the rule
     rule_hash: str
     kind: str
     severity: int
-    subject: str
+    subject: str  #: and `agent`, `object`: subject of the alert, and its agent and object
     agent: str | None
     object: str | None
-    message: str
-    reason: str
-    value: float | None
-    began_ns: int
-    at_ns: int
-    window_start_ns: int
+    message: str  #: text
+    reason: str  #: why it was cleared
+    value: float | None  #: that decided, or None
+    began_ns: int  #: when the incident began
+    at_ns: int  #: when it was raised, changed or cleared
+    window_start_ns: int  #: and `window_end_ns`: time of the evidence
     window_end_ns: int
-    evidence: str
-    labels: str = "{}"
+    evidence: str  #: samples and events, JSON
+    labels: str = "{}"  #: and `annotations`: of the alert, JSON
     annotations: str = "{}"
 
     @property
@@ -153,6 +128,14 @@ class AlertRow:
     def cleared(self) -> bool:
         """True where the alert ends."""
         return self.change == "cleared"
+
+    def clear(self, at: int, reason: str) -> AlertRow:
+        """The end of the alert."""
+        end = max(at, self.at_ns)
+        return attrs.evolve(
+            self, change="cleared", at_ns=end, window_start_ns=self.began_ns, window_end_ns=end, value=None,
+            reason=reason, evidence="[]",
+        )  # fmt: skip
 
     @property
     def key(self) -> str:
@@ -182,6 +165,11 @@ class AlertRow:
         return {
             NAME_LABEL: self.rule, "agent": self.agent or "", "object": self.object or "", "subject": self.subject
         }  # fmt: skip
+
+
+def compact_json(value: object) -> str:
+    """A value as it is in the table."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def in_order(alerts: Iterable[AlertRow]) -> list[AlertRow]:

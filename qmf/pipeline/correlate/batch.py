@@ -23,14 +23,15 @@ from qmf.pipeline.correlate.batch_input import (
     SIGNAL_ORDER,
     BatchInput,
     CorrelateOptions,
+    FollowedRows,
     batch_input,
     merged_arrivals,
     signal_schema,
     signal_table,
+    signals_of_files,
     whole_pass,
 )
 from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass, count_portions
-from qmf.pipeline.correlate.followed import FollowedRows, signals_of_files
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow, signal_rows
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.runners.runner import Rows, Runner
@@ -44,19 +45,13 @@ _ROW, _ALERT, _OTHER = "row", "alert", "other"
 
 @attrs.frozen
 class BatchResult:
-    """The result of a batch.
+    """The result of a batch."""
 
-    Attributes:
-        table: of the alerts.
-        rows: of the table.
-        counts: of the signals.
-        failures: a line for each rule that was left out as it doesn't fit its class, and for each expression that
-            could not be computed for some rows. The other rules, and other rows, were evaluated.
-    """
-
-    table: AlertTable
-    rows: int
-    counts: EvaluationCounts
+    table: AlertTable  #: of the alerts
+    rows: int  #: of the table
+    counts: EvaluationCounts  #: of the signals
+    #: a line for each rule that was left out as it doesn't fit its class, and for each expression that could not be
+    #: computed for some rows. The other rules, and other rows, were evaluated
     failures: tuple[str, ...] = ()
 
 

@@ -1,29 +1,51 @@
 """What rules read and evaluate, as a value that other processes can have, and its steps, which know no runner.
 
-A batch is a map on files (`BatchInput.times`, `file_signals`), a key (`SIGNAL_KEY`), and a reduce on the signals of
+A batch is a map on files (`BatchInput.times`, `signals_of_files`), a key (`SIGNAL_KEY`), and a reduce on the signals of
 each key in the order of time (`BatchInput.evaluator`). A stream has the same map.
+
+Where rules follow references there is a reduce before that of the rules: the files of followed objects are divided
+among tasks as well. From each comes a row where a column that rules need changed, for every task whose rules need it;
+the key is the number of the task. So no file is read by two tasks. A stream by tasks writes the last row of each
+followed object as files when many rows came since the last time, so that it does not read the lake again: one task
+reads these files, others the rows since then.
 """
 
 from __future__ import annotations
 
+import json
+import pickle
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import attrs
 
 from qmf.pipeline.correlate.evaluation import EvaluationPass, Evaluator
-from qmf.pipeline.correlate.event_time import ended_runs, merged_runs, outages
-from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, counted_rows
+from qmf.pipeline.correlate.lake_rows import (
+    TIME_PATHS,
+    Arrivals,
+    LakeRows,
+    Position,
+    counted_rows,
+    ended_runs,
+    merged_runs,
+    outages,
+)
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
 from qmf.pipeline.correlate.signals import SIGNAL_COLUMNS
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.errors import LakeError, lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import LeftOut
 from qmf.pipeline.lake.table_files import FilesByTable
+from qmf.pipeline.runners.runner import Rows, Runner
 
 #: The text of an expression that could not be computed, in a row of its own with the number of the rule.
 FAILURE = "failure"
@@ -43,7 +65,7 @@ class CorrelateOptions:
         out: folder of the tables; for a stream a folder of this machine.
         rules: to evaluate.
         first, last: days of a batch, ``2030-01-31``, both included; None for no limit.
-        late: ns that rows may be late, see `event_time`.
+        late: ns that rows may be late, see `lake_rows`.
         storage: settings of the object store.
         wrong: the errors of rules that are in the file and were left out, for reports.
     """
@@ -60,27 +82,16 @@ class CorrelateOptions:
 
 @attrs.frozen(kw_only=True)
 class BatchInput:
-    """What a batch reads and evaluates. Its methods raise `LakeError` for a file that cannot be read on this machine.
+    """What a batch reads and evaluates. Methods raise `LakeError` for a file that cannot be read on this machine."""
 
-    Attributes:
-        lake: absolute path or URL.
-        storage: options of its object store.
-        late: ns that rows may be late, see `event_time`.
-        plan: what the rules read.
-        rules: by their numbers, with what the schemas say about them.
-        hashes: of the rules as the user wrote them.
-        schemas: the Arrow schema of each table that is read.
-        uncounted: rows that do not count, since another recorder has them too.
-    """
-
-    lake: str
-    storage: Mapping[str, str]
-    late: int
-    plan: ReadPlan
-    rules: tuple[Rule, ...]
-    hashes: tuple[str, ...]
-    schemas: Mapping[str, Any]
-    uncounted: tuple[LeftOut, ...]
+    lake: str  #: absolute path or URL
+    storage: Mapping[str, str]  #: options of its object store
+    late: int  #: ns that rows may be late, see `lake_rows`
+    plan: ReadPlan  #: what the rules read
+    rules: tuple[Rule, ...]  #: by their numbers, with what the schemas say about them
+    hashes: tuple[str, ...]  #: of the rules as the user wrote them
+    schemas: Mapping[str, Any]  #: the Arrow schema of each table that is read
+    uncounted: tuple[LeftOut, ...]  #: rows that do not count, since another recorder has them too
 
     def times(self, files: FilesByTable) -> Arrivals:
         """What the rows of files tell besides their values."""
@@ -183,3 +194,167 @@ def signal_table(rows: Iterable[SignalRow], *, failures: bool = True) -> Any:
     """Signals as an Arrow table, as of `signal_schema`."""
     schema = signal_schema(failures=failures)
     return import_pyarrow().Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
+
+Finish = Callable[[Iterator[Any]], Iterator[Any]]
+"""What is made of the batches of signals of a task."""
+
+#: The number of a task, the class of followed objects as rules name it, and their rows; the files of the task before.
+_TASK, _CLASS, _DATA = "task", "class", "data"
+_FILES = ""
+
+#: Rows that are read again rather than written.
+_FEW = 50_000
+
+#: Rows of objects in a row of the shuffle.
+_CHUNK = 20_000
+
+
+@attrs.frozen
+class FollowedRows:
+    """A task of the map: files with rows of objects that rules follow, and files of a `FollowedSnapshot`, by class."""
+
+    files: FilesByTable
+    known: Mapping[str, str] = attrs.field(factory=dict)
+
+    def reader(self, given: BatchInput, connection: Any = None) -> SignalReader:
+        """A reader that knows these objects; otherwise as of `BatchInput.reader`."""
+        reader = given.reader(connection)
+        try:
+            reader.restore_followed({name: _read_objects(path) for name, path in self.known.items()})
+            reader.follow(given.rows(self.files))
+        except BaseException:
+            reader.close()
+            raise
+        return reader
+
+
+def signals_of_files(
+    runner: Runner,
+    given: BatchInput,
+    tasks: Sequence[FilesByTable],
+    followed: Sequence[FollowedRows],
+    schema: Any,
+    finish: Finish = iter,
+) -> Rows:
+    """The signals of a lake's files, and what failed, wherever they are made.
+
+    Args:
+        runner, given: where, and what is read.
+        tasks, followed: the files, and those with the objects that rules follow.
+        schema, finish: of the rows as an Arrow schema, and what makes them of the batches of `file_signals`.
+    """
+    following = given.plan.following_paths
+    receivers = [number for number, files in enumerate(tasks) if following & files.keys()] if followed else []
+    if not receivers:
+        return runner.map(tasks, partial(_signals, given, finish), schema)
+    rows = runner.map(list(enumerate(tasks)), _files, _schema())
+    rows = rows.union(runner.map(followed, partial(_changes, given, receivers), _schema()))
+    return rows.reduce((_TASK,), partial(_join_tasks, given, finish), schema, order=(_CLASS,), numbered=True)
+
+
+def _signals(given: BatchInput, finish: Finish, connection: Any, files: FilesByTable) -> Iterator[Any]:
+    return finish(file_signals(given, connection, files))
+
+
+def _files(_connection: Any, task: tuple[int, FilesByTable]) -> Iterator[Any]:
+    number, files = task
+    yield _row(number, _FILES, pickle.dumps(files))
+
+
+def _changes(given: BatchInput, receivers: Sequence[int], connection: Any, task: FollowedRows) -> Iterator[Any]:
+    """What changed of followed objects, for each task that needs it."""
+    with closing(task.reader(given, connection)) as reader:
+        found = reader.followed_changes()
+    for name, table in found.items():
+        for batch in table.to_batches(max_chunksize=_CHUNK):
+            data = _to_bytes(batch)
+            for number in receivers:
+                yield _row(number, name, data)
+
+
+def _join_tasks(given: BatchInput, finish: Finish, connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    """The reduce: signals of the files of each task."""
+    rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    for _number, own in groupby(rows, key=itemgetter(0)):
+        yield from finish(_task_signals(given, connection.cursor(), own))
+
+
+def _task_signals(given: BatchInput, connection: Any, rows: Iterator[tuple[int, str, bytes]]) -> Iterator[Any]:
+    """The signals of the files of a task, from its rows of the shuffle."""
+    _number, _none, files = next(rows)
+    yield from file_signals(given, connection, pickle.loads(files), map(_objects, rows))
+
+
+def _objects(row: tuple[int, str, bytes]) -> tuple[str, Any]:
+    """The class and the rows of objects, of a row of the shuffle."""
+    _task, name, data = row
+    return name, import_pyarrow().ipc.open_stream(data).read_all()
+
+
+def _schema() -> Any:
+    pa = import_pyarrow()
+    return pa.schema([(_TASK, pa.int32()), (_CLASS, pa.string()), (_DATA, pa.binary())])
+
+
+def _row(number: int, name: str, data: bytes) -> Any:
+    return import_pyarrow().RecordBatch.from_pydict({_TASK: [number], _CLASS: [name], _DATA: [data]}, _schema())
+
+
+def _to_bytes(batch: Any) -> bytes:
+    pa = import_pyarrow()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+# -- snapshots
+
+
+@attrs.frozen(kw_only=True)
+class FollowedSnapshot:
+    """The objects at a position of the lake: files by the class as rules name it, and the number of objects.
+
+    They are valid for `columns`, which say what is kept of each class.
+    """
+
+    columns: str = ""
+    position: Position = attrs.field(factory=dict)
+    files: Mapping[str, str] = attrs.field(factory=dict)
+    rows: int = 0
+
+    def is_outgrown(self, rows: int) -> bool:
+        """Whether another one is worth it after so many rows."""
+        return rows > max(_FEW, 2 * self.rows)
+
+
+def columns_key(columns: Mapping[str, Sequence[str]]) -> str:
+    """What `FollowedSnapshot.columns` is for some columns of classes."""
+    return json.dumps({name: list(own) for name, own in sorted(columns.items())})
+
+
+def write_objects(folder: Path, objects: Mapping[str, Any]) -> tuple[dict[str, str], int]:
+    """Write objects, Arrow tables by class, as files; returns these, and the number of objects."""
+    found = {}
+    with lake_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in objects.items():
+            path = folder / f"{uuid.uuid4()}.parquet"
+            import_pyarrow().parquet.write_table(table, path)
+            found[name] = str(path)
+    return found, sum(table.num_rows for table in objects.values())
+
+
+def _read_objects(path: str) -> Any:
+    """The objects of a file, as an Arrow table."""
+    with lake_errors(Path(path)):
+        return import_pyarrow().parquet.read_table(path)
+
+
+def remove_others(folder: Path, kept: FollowedSnapshot) -> None:
+    """Remove the files that are not those of a snapshot."""
+    with lake_errors(folder):
+        for path in folder.glob("*.parquet") if folder.is_dir() else ():
+            if str(path) not in kept.files.values():
+                path.unlink(missing_ok=True)

@@ -18,11 +18,28 @@ import attrs
 from qmf.pipeline.correlate.alert_table import arrow_table, fill_columns
 from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.batch_input import FAILURE, SIGNAL_ORDER, BatchInput, signal_schema
-from qmf.pipeline.correlate.detector_table import BUCKET, STATE, WAITING, bucket_of, detector_schema, stored_rows
 from qmf.pipeline.correlate.detectors.base import NEVER
-from qmf.pipeline.correlate.evaluation import AT, KEY, RULE, EvaluationPass, Evaluator, Subject, orphans_cleared
+from qmf.pipeline.correlate.evaluation import (
+    AT,
+    KEY,
+    RULE,
+    EvaluationPass,
+    Evaluator,
+    StoredState,
+    Subject,
+    orphans_cleared,
+)
+from qmf.pipeline.correlate.rule_stream import StepPortions, signal_order
 from qmf.pipeline.correlate.signal_reader import SignalRow, signal_rows
-from qmf.pipeline.correlate.steps import StepPortions, signal_order
+from qmf.pipeline.correlate.stream_state import (
+    BUCKET,
+    STATE,
+    WAITING,
+    bucket_of,
+    detector_schema,
+    state_row,
+    stored_rows,
+)
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -84,22 +101,15 @@ def result_schema() -> Any:
 
 @attrs.frozen(kw_only=True)
 class BucketStep:
-    """The reduce of a step, for the time of a pass.
+    """The reduce of a step, for the time of a pass."""
 
-    Attributes:
-        given, left_out: what is read and evaluated, and the numbers of rules that read nothing.
-        has_other_ends: detectors that wait for heartbeats may have something to do.
-        step, buckets: its number, and the number of buckets.
-        table: of the detectors.
-    """
-
-    given: BatchInput
+    given: BatchInput  #: and `left_out`: what is read and evaluated, and the numbers of rules that read nothing
     left_out: frozenset[int]
     over: EvaluationPass
-    has_other_ends: bool
-    step: int
+    has_other_ends: bool  #: detectors that wait for heartbeats may have something to do
+    step: int  #: and `buckets`: its number, and the number of buckets
     buckets: int
-    table: LakeTable
+    table: LakeTable  #: of the detectors
 
     def __call__(self, connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
         """The rows of `result_schema` for some buckets."""
@@ -124,14 +134,8 @@ class BucketStep:
                     yield row[:-2]
 
         known = _StoredBucket(connection, self.table, stored["files"], self.step - 1)
-        detectors = _Detectors(self.given.evaluator(self.left_out), self.given.hashes, known)
-        orphans = [
-            alert
-            for hash, key, name, kind, content in detectors.restore_due(
-                self.over, everything=stored["whole"], promised=self.has_other_ends
-            )
-            for alert in orphans_cleared(name, kind, hash, key, content, self.over.begin)
-        ]
+        detectors = _Detectors(self.given.evaluator(self.left_out), known)
+        orphans = detectors.restore_due(self.over, everything=stored["whole"], promised=self.has_other_ends)
         merged = heapq.merge(known.waiting(self.given.hashes), signals(), key=signal_order)
         portions = StepPortions(_portions(merged), self.over)
         evaluator = detectors.evaluator
@@ -141,7 +145,8 @@ class BucketStep:
             return bucket_of(self.given.hashes[number], key, self.buckets) == bucket
 
         detectors.restore(filter(has, evaluator.expected_subjects()))
-        alerts = [*orphans, *evaluator.step(detectors.restore_each(portions), self.over, has=has)]
+        alerts = [alert for orphan in orphans for alert in orphans_cleared(orphan, self.over.begin)]
+        alerts += evaluator.step(detectors.restore_each(portions), self.over, has=has)
         if stored["whole"]:
             evaluator.touched.update(evaluator.detectors)
         states, due = detectors.dump_touched(self.over.end)
@@ -184,14 +189,12 @@ class _StoredBucket:
         rows = [(numbers[hash], key, *json.loads(own)) for hash, key, own in found if hash in numbers]
         return sorted(rows, key=signal_order)
 
-    def states(self, where: str) -> list[tuple[str, str, str, str, str]]:
-        """Hash, key, name, kind and state of detectors that meet a condition."""
-        found: list[tuple[str, str, str, str, str]] = self._connection.execute(
-            f"select hash, key, name, kind, content from qmf_states where {where}"
-        ).fetchall()
-        return found
+    def states(self, where: str) -> list[StoredState]:
+        """The states of detectors that meet a condition."""
+        sql = f"select hash, key, name, kind, content from qmf_states where {where}"
+        return [StoredState(*row) for row in self._connection.execute(sql).fetchall()]
 
-    def states_of(self, subjects: Iterable[tuple[str, str]]) -> list[tuple[str, str, str, str, str]]:
+    def states_of(self, subjects: Iterable[tuple[str, str]]) -> list[StoredState]:
         """The same for subjects by hash and key."""
         hashes, keys = zip(*subjects, strict=True)
         pa = import_pyarrow()
@@ -207,39 +210,30 @@ class _StoredBucket:
 class _Detectors:
     """The detectors of a bucket that are needed in a step."""
 
-    def __init__(self, evaluator: Evaluator, hashes: Sequence[str], stored: _StoredBucket) -> None:
-        self.evaluator = evaluator
-        self._hashes, self._stored = hashes, stored
-        self._numbers = {hash: number for number, hash in enumerate(hashes)}
-        #: Those that are stored.
-        self._known: set[Subject] = set()
-        #: Rows of states that are no more.
-        self._orphans: list[dict[str, Any]] = []
+    def __init__(self, evaluator: Evaluator, stored: _StoredBucket) -> None:
+        self.evaluator, self._stored = evaluator, stored
+        #: Hash and key of those that are stored, and the ones of rules that are no more.
+        self._known: set[tuple[str, str]] = set()
+        self._orphans: list[StoredState] = []
 
-    def restore_due(
-        self, over: EvaluationPass, *, everything: bool, promised: bool
-    ) -> list[tuple[str, str, str, str, str]]:
+    def restore_due(self, over: EvaluationPass, *, everything: bool, promised: bool) -> list[StoredState]:
         """Restore those that have something to do without signals; returns those of rules that are no more."""
         where = "true"
         agents = sorted({json.dumps(agent)[1:-1] for _at, agent in over.goodbyes})
         if not everything and len(agents) <= _FEW:
-            hashes = ", ".join(text(hash) for hash in self._hashes) or "''"
+            hashes = ", ".join(map(text, self.evaluator.hashes)) or "''"
             where = f"due < {over.end} or pending or hash not in ({hashes})"
             where += "".join(f" or contains(content, {text(agent)})" for agent in agents)
             where += """ or contains(content, '"promised"')""" if promised else ""
-        found = self._stored.states(where)
-        self._restore(found)
-        orphans = [row for row in found if row[0] not in self._numbers]
-        self._orphans = [
-            {"part": STATE, "hash": hash, "key": key, "name": name, "kind": kind, "content": None}
-            for hash, key, name, kind, _content in orphans
-        ]
-        return orphans
+        self._restore(self._stored.states(where))
+        return self._orphans
 
     def restore(self, subjects: Iterable[Subject]) -> None:
         """Restore those of subjects that are stored."""
         missing = {
-            (self._hashes[number], key) for number, key in subjects if (number, key) not in self.evaluator.detectors
+            (self.evaluator.hashes[subject[0]], subject[1])
+            for subject in subjects
+            if subject not in self.evaluator.detectors
         }
         if missing:
             self._restore(self._stored.states_of(sorted(missing)))
@@ -252,24 +246,24 @@ class _Detectors:
 
     def dump_touched(self, now: int) -> tuple[list[dict[str, Any]], int]:
         """The rows of states that may have changed, and when a detector has something to do."""
-        rows, due = list(self._orphans), self._stored.next_due(now)
-        for number, key in self.evaluator.touched:
-            detector, rule = self.evaluator.detectors[number, key], self.evaluator.rules[number]
-            content = detector.dump(now)
-            if content is None and (number, key) not in self._known:
+        rows = [state_row(attrs.evolve(orphan, state=None)) for orphan in self._orphans]
+        due = self._stored.next_due(now)
+        touched = list(self.evaluator.touched)
+        for subject, stored in zip(touched, self.evaluator.stored_states(touched, now), strict=True):
+            detector = self.evaluator.detectors[subject]
+            if stored.state is None and (stored.hash, stored.key) not in self._known:
                 continue
-            own = {"hash": self._hashes[number], "key": key, "name": rule.name, "kind": rule.kind.value}
             figures = {"due": detector.due, "pending": any(True for _ in detector.pending())}
-            rows.append({"part": STATE, **own, **figures, "content": content})
+            rows.append(state_row(stored) | figures)
             due = min(due, detector.due)
         return rows, due
 
-    def _restore(self, rows: Iterable[tuple[str, str, str, str, str]]) -> None:
-        for hash, key, _name, _kind, content in rows:
-            number = self._numbers.get(hash)
-            if number is not None and (number, key) not in self.evaluator.detectors:
-                self.evaluator.restore(number, key, content)
-                self._known.add((number, key))
+    def _restore(self, states: Iterable[StoredState]) -> None:
+        for stored in states:
+            if self.evaluator.restore(stored):
+                self._known.add((stored.hash, stored.key))
+            else:
+                self._orphans.append(stored)
 
 
 def _portions(rows: Iterable[SignalRow]) -> Iterator[list[SignalRow]]:

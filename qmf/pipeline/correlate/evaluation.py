@@ -6,7 +6,6 @@ with the data. A stream keeps its detectors from step to step.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -17,13 +16,10 @@ from qmf.pipeline.correlate.detectors import create_detector
 from qmf.pipeline.correlate.detectors.base import (
     BEGIN,
     NEVER,
-    AlertChange,
     Detector,
     DetectorContext,
     Signal,
-    alert_id,
     open_alerts,
-    subject_of,
 )
 from qmf.pipeline.correlate.rules import AbsenceRule, Rule
 from qmf.pipeline.correlate.signal_reader import SignalRow
@@ -35,26 +31,28 @@ Subject = tuple[int, str]
 RULE, KEY, AT, TS = 0, 1, 2, 3
 
 
+@attrs.frozen
+class StoredState:
+    """The state of a detector, as of `Detector.dump`, with hash, name and kind of its rule, and its subject's key."""
+
+    hash: str
+    key: str
+    name: str
+    kind: str
+    state: str | None  #: None for that of a new detector
+
+
 @attrs.frozen(kw_only=True)
 class EvaluationPass:
-    """One pass over the signals.
+    """One pass over the signals."""
 
-    Attributes:
-        begin: signals before this time were evaluated by earlier passes.
-        end: signals from this time on belong to later passes.
-        start: from when on expected subjects are waited for.
-        goodbyes: agents that said goodbye within this time, as (time, agent), in order.
-        outages: intervals in which no recorder was recording, as (begin, end), in order.
-        ended: as of `ended_runs`.
-        dated: rows may count at their own time; otherwise all count as of their arrival, and none is misdated.
-    """
-
-    begin: int
-    end: int
-    start: int
-    goodbyes: Sequence[tuple[int, str]] = ()
-    outages: Sequence[tuple[int, int]] = ()
-    ended: Mapping[str, int] = attrs.field(factory=dict)
+    begin: int  #: signals before this time were evaluated by earlier passes
+    end: int  #: signals from this time on belong to later passes
+    start: int  #: from when on expected subjects are waited for
+    goodbyes: Sequence[tuple[int, str]] = ()  #: agents that said goodbye within this time, as (time, agent), in order
+    outages: Sequence[tuple[int, int]] = ()  #: intervals in which no recorder was recording, as (begin, end), in order
+    ended: Mapping[str, int] = attrs.field(factory=dict)  #: as of `ended_runs`
+    #: rows may count at their own time; otherwise all count as of their arrival, and none is misdated
     dated: bool = True
 
 
@@ -85,7 +83,8 @@ class Evaluator:
         self.rules = rules
         #: The numbers of rules that read nothing, as they don't fit their classes: time doesn't pass for them.
         self.left_out: frozenset[int] = frozenset()
-        self._hashes = hashes
+        self.hashes = hashes
+        self._numbers = {hash: number for number, hash in enumerate(hashes)}
         self._context = DetectorContext()
         #: How many goodbyes of the pass a detector knows, and the times of all.
         self._told: dict[Subject, int] = {}
@@ -94,19 +93,25 @@ class Evaluator:
         #: The subjects that the last pass touched.
         self.touched: set[Subject] = set()
 
-    def restore(self, number: int, key: str, state: str) -> None:
-        """Restore a detector from its stored state."""
-        self._detector((number, key)).load(state)
+    def restore(self, stored: StoredState) -> bool:
+        """Restore a detector, unless it is there; False where its rule is none of these."""
+        number = self._numbers.get(stored.hash)
+        if number is not None and stored.state is not None and (number, stored.key) not in self.detectors:
+            self._detector((number, stored.key)).load(stored.state)
+        return number is not None
 
-    def due(self) -> int:
-        """When a detector has something to do."""
-        return min((detector.due for detector in self.detectors.values()), default=NEVER)
+    def stored_states(self, subjects: Iterable[Subject], now: int) -> Iterator[StoredState]:
+        """The states of detectors after everything before a time."""
+        for number, key in subjects:
+            rule = self.rules[number]
+            state = self.detectors[number, key].dump(now)
+            yield StoredState(self.hashes[number], key, rule.name, rule.kind.value, state)
 
     def pending(self) -> Iterator[AlertRow]:
         """The alerts whose condition holds, but not for long enough yet."""
         for (number, _key), detector in self.detectors.items():
             for change in detector.pending():
-                yield attrs.evolve(self._row(number, change), change=PENDING)
+                yield attrs.evolve(change, rule_hash=self.hashes[number], change=PENDING)
 
     def expected_signals(self, over: EvaluationPass) -> list[SignalRow]:
         """A row for each subject that is expected, before the time of the pass: the first one of its signals.
@@ -181,7 +186,7 @@ class Evaluator:
                 detector.advance(over.end)
             self.touched.add(subject)
             if detector.changes:
-                found += [self._row(subject[0], change) for change in detector.changes]
+                found += [attrs.evolve(change, rule_hash=self.hashes[subject[0]]) for change in detector.changes]
                 detector.changes = []
         return found
 
@@ -238,17 +243,13 @@ class Evaluator:
         if detector.due < over.end:
             detector.advance(over.end)
         for change in detector.changes:
-            yield self._row(subject[0], change)
-
-    def _row(self, number: int, change: AlertChange) -> AlertRow:
-        rule = self.rules[number]
-        return alert_row(rule.name, rule.kind.value, self._hashes[number], change)
+            yield attrs.evolve(change, rule_hash=self.hashes[subject[0]])
 
 
-def orphans_cleared(name: str, kind: str, hash: str, key: str, state: str, at: int) -> list[AlertRow]:
+def orphans_cleared(stored: StoredState, at: int) -> list[AlertRow]:
     """The ends of the alerts of a rule that was changed or removed, by the state of a detector of it."""
-    reason = "the rule was changed or removed"
-    return [alert_row(name, kind, hash, alert.clear(at, reason)) for alert in open_alerts(key, state)]
+    alerts = open_alerts(stored.name, stored.kind, stored.key, stored.state or "{}")
+    return [attrs.evolve(alert.clear(at, "the rule was changed or removed"), rule_hash=stored.hash) for alert in alerts]
 
 
 def count_portions(
@@ -268,28 +269,3 @@ def _groups(rows: Sequence[SignalRow]) -> Iterator[tuple[Subject, Sequence[Signa
         if index == len(rows) or rows[index][KEY] != rows[start][KEY] or rows[index][RULE] != rows[start][RULE]:
             yield (rows[start][RULE], rows[start][KEY]), rows[start:index]
             start = index
-
-
-def alert_row(name: str, kind: str, hash: str, change: AlertChange) -> AlertRow:
-    """A row of the table of alerts."""
-    return AlertRow(
-        alert_id=alert_id(name, change.key, change.began),
-        change=change.change.value,
-        rule=name,
-        rule_hash=hash,
-        kind=kind,
-        severity=int(change.severity),
-        subject=subject_of(change.key),
-        agent=change.agent,
-        object=change.object,
-        message=change.message,
-        reason=change.reason,
-        value=change.value,
-        began_ns=change.began,
-        at_ns=change.at,
-        window_start_ns=change.window[0],
-        window_end_ns=change.window[1],
-        evidence=json.dumps(change.evidence, ensure_ascii=False, separators=(",", ":")),
-        labels=json.dumps(dict(change.labels), ensure_ascii=False, separators=(",", ":")),
-        annotations=json.dumps(dict(change.annotations), ensure_ascii=False, separators=(",", ":")),
-    )

@@ -26,8 +26,7 @@ from qmf.pipeline.correlate.batch_input import (
     whole_pass,
 )
 from qmf.pipeline.correlate.evaluation import EvaluationPass
-from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange
-from qmf.pipeline.correlate.lake_rows import Arrivals
+from qmf.pipeline.correlate.lake_rows import CONNECTION_REASONS, Arrivals, ConnectionChange
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, signal_rows
@@ -51,7 +50,7 @@ def alert_frame(given: Sequence[tuple[FrameClass, DataFrame]], rules: Sequence[R
     Args:
         given: frames with their classes.
         rules: to evaluate.
-        late: ns that rows may be late, see `event_time`.
+        late: ns that rows may be late, see `lake_rows`.
 
     Returns:
         the columns of the table of alerts but for the number of the step.

@@ -8,8 +8,7 @@ import attrs
 
 from qmf.pipeline.correlate.expressions import columns_of
 from qmf.pipeline.correlate.message_templates import unit_of
-from qmf.pipeline.correlate.rule_table import RuleError
-from qmf.pipeline.correlate.rules import RateRule, RatioRule, Rule, RuleSelector, SelectedTable, ValueRule
+from qmf.pipeline.correlate.rules import RateRule, RatioRule, Rule, RuleError, RuleSelector, SelectedTable, ValueRule
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn
@@ -44,20 +43,14 @@ class InputTable:
 
 @attrs.frozen
 class ReadPlan:
-    """What is read for some rules.
+    """What is read for some rules."""
 
-    Attributes:
-        tables: that rules read.
-        followed: the tables of the classes that rules follow references to, by the class as the rules name it.
-        missing: a message for each class that the lake doesn't have yet.
-        complete: for each rule, whether the lake has all its classes.
-        errors: what is wrong, by the number of the rule, which reads nothing then: several packages have its class.
-    """
-
-    tables: tuple[InputTable, ...]
+    tables: tuple[InputTable, ...]  #: that rules read
+    #: the tables of the classes that rules follow references to, by the class as the rules name it
     followed: Mapping[str, tuple[InputTable, ...]]
-    missing: tuple[str, ...]
-    complete: tuple[bool, ...]
+    missing: tuple[str, ...]  #: a message for each class that the lake doesn't have yet
+    complete: tuple[bool, ...]  #: for each rule, whether the lake has all its classes
+    #: what is wrong, by the number of the rule, which reads nothing then: several packages have its class
     errors: Mapping[int, str] = attrs.field(factory=dict)
 
     @property

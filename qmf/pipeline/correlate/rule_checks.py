@@ -13,8 +13,7 @@ from qmf.pipeline.correlate.expressions import functions_of
 from qmf.pipeline.correlate.message_templates import wrong_formats
 from qmf.pipeline.correlate.plan import read_plan
 from qmf.pipeline.correlate.rule_file import load_rules
-from qmf.pipeline.correlate.rule_table import RuleError
-from qmf.pipeline.correlate.rules import Rule
+from qmf.pipeline.correlate.rules import Rule, RuleError
 from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.correlate.signals import expressions_of
 from qmf.pipeline.duckdb_queries import connect, import_duckdb

@@ -26,9 +26,8 @@ from qmf._text_files import file_version, read_text
 from qmf._toml import TomlSyntaxError, key_lines, parse_toml
 from qmf.pipeline.correlate.message_templates import CHANGING_FIELDS, UNITS, template_fields
 from qmf.pipeline.correlate.rule_readers import READERS, read_severity
-from qmf.pipeline.correlate.rule_table import RuleError, RuleTable, raise_errors
-from qmf.pipeline.correlate.rules import NOTIFY_TABLES, Rule, RulePlace
-from qmf.pipeline.toml_tables import TomlErrors
+from qmf.pipeline.correlate.rules import NOTIFY_TABLES, Rule, RuleError, RulePlace
+from qmf.pipeline.toml_tables import TomlErrors, TomlTable
 from qmf.schema import Severity
 
 #: Octets of a short string on the bus.
@@ -60,7 +59,7 @@ def load_valid_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[str, ...
     """
     rules, errors = _read_rules(read_text(path, RuleError), str(path))
     if not rules:
-        raise_errors(errors, str(path))
+        errors.check(str(path), RuleError)
     return rules, errors.texts(str(path))
 
 
@@ -83,7 +82,7 @@ def parse_rules(text: str, file: str = "rules") -> tuple[Rule, ...]:
         RuleError: as of `load_rules`.
     """
     rules, errors = _read_rules(text, file)
-    raise_errors(errors, file)
+    errors.check(file, RuleError)
     return rules
 
 
@@ -99,7 +98,7 @@ def _read_rules(text: str, file: str) -> tuple[tuple[Rule, ...], TomlErrors]:
             errors.add((name,), f"the name is longer than {_NAME_OCTETS} octets")
         elif not isinstance(content, dict):
             errors.add((name,), f"must be a table, [{name}]")
-        elif (rule := _rule(name, RuleTable(content, (name,), errors))) is not None:
+        elif (rule := _rule(name, TomlTable(content, (name,), errors))) is not None:
             own = {str(path[1]): line for path, line in lines.items() if len(path) == 2 and path[0] == name}
             rules.append(attrs.evolve(rule, place=RulePlace(file, lines.get((name,)), own)))
     if not tables:
@@ -107,7 +106,7 @@ def _read_rules(text: str, file: str) -> tuple[tuple[Rule, ...], TomlErrors]:
     return tuple(rules), errors
 
 
-def _rule(name: str, table: RuleTable) -> Rule | None:
+def _rule(name: str, table: TomlTable) -> Rule | None:
     kind = table.choice("kind", tuple(READERS), needed=True)
     if kind is None:
         return None
@@ -125,11 +124,11 @@ def _rule(name: str, table: RuleTable) -> Rule | None:
     _check_follow(table, common["follow"])
     _check_templates(table, common)
     rule = READERS[kind](table, common)
-    table.end(_HINTS)
+    table.end(hints=_HINTS)
     return None if table.failed else rule
 
 
-def _check_templates(table: RuleTable, common: Mapping[str, Any]) -> None:
+def _check_templates(table: TomlTable, common: Mapping[str, Any]) -> None:
     templates = {"message": common["message"] or ""}
     templates |= {f"labels.{name}": text for name, text in common["labels"].items()}
     templates |= {f"annotations.{name}": text for name, text in common["annotations"].items()}
@@ -147,7 +146,7 @@ def _check_templates(table: RuleTable, common: Mapping[str, Any]) -> None:
             table.fail(key, f"{{{changing[0]}}} changes while the alert lasts, and labels identify it: use annotations")
 
 
-def _check_follow(table: RuleTable, follow: Mapping[str, str]) -> None:
+def _check_follow(table: TomlTable, follow: Mapping[str, str]) -> None:
     for column, name in follow.items():
         if not name.partition(":")[2]:
             table.fail(f"follow.{column}", f"must be a class such as qmf.host:host, not {name!r}")

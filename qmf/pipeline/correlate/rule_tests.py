@@ -22,6 +22,8 @@ The keys are those of promtool, in TOML; rows are written as the lake has them::
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,15 +33,233 @@ import attrs
 from qmf._text_files import read_text
 from qmf._toml import key_lines
 from qmf.pipeline.correlate.alerts import NAME_LABEL, SEVERITY_LABEL, Alert, AlertRow, AlertState
-from qmf.pipeline.correlate.case_rows import CaseLake, CaseSeries, read_series
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rule_file import load_rules, parse_tables
-from qmf.pipeline.correlate.rule_table import RuleError, RuleTable, raise_errors
-from qmf.pipeline.correlate.rules import SECOND, Rule
+from qmf.pipeline.correlate.rules import SECOND, Rule, RuleError, SelectedTable
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
-from qmf.pipeline.toml_tables import TomlErrors
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
+from qmf.pipeline.lake.delta_lake import RecordedClass
+from qmf.pipeline.lake.location import class_path, kind_path
+from qmf.pipeline.toml_tables import TomlErrors, TomlTable
 from qmf.views.times import duration_text
+
+#: The object is deleted at that time.
+_DELETED = object()
+
+#: The notation of promtool: ``a``, ``axn``, ``a+bxn``, ``a-bxn``, and ``_`` for nothing.
+_ITEM = re.compile(
+    r"(?P<first>-?[\d.]+(?:e[+-]?\d+)?|_|deleted)(?:(?P<step>[+-][\d.]+(?:e[+-]?\d+)?))?(?:x(?P<count>\d+))?"
+)
+
+
+@attrs.frozen
+class CaseSeries:
+    """Rows of one object, event, agent or recorder, at regular times."""
+
+    source: SelectedTable
+    package: str  #: and `name`: of the class; empty for kinds without one
+    name: str
+    agent: str
+    object: str | None
+    times: tuple[int, ...]  #: of each row, in ns since the beginning of the test
+    cells: tuple[Mapping[str, Any], ...]  #: the values of each row, by column
+    deleted: tuple[bool, ...]  #: for each row, the object is deleted with it
+
+
+def expand(text: str) -> list[object]:
+    """Values in the notation of promtool: ``1 2x3 0+10x5 _x2``; None for nothing.
+
+    Raises:
+        ValueError: the notation is wrong.
+    """
+    found: list[object] = []
+    for item in text.split():
+        match = _ITEM.fullmatch(item)
+        if match is None:
+            raise ValueError(f"{item!r} is not a value such as 5, 5x3, 0+10x5, _ or deleted")
+        count = int(match["count"] or 0)
+        if match["first"] in ("_", "deleted"):
+            # As for promtool: `_x3` is three times nothing, but `5x3` four times 5.
+            found += [None if match["first"] == "_" else _DELETED] * max(count, 1)
+            continue
+        first, step = _number(match["first"]), _number(match["step"] or "0")
+        found += [first + number * step for number in range(count + 1)]
+    return found
+
+
+def _number(text: str) -> float:
+    return float(text) if any(letter in text for letter in ".e") else int(text)
+
+
+def read_series(table: TomlTable, interval: int) -> CaseSeries:
+    """Read a series."""
+    source = SelectedTable.SAMPLES
+    if "of" in table:
+        source = SelectedTable(table.choice("of", tuple(item.value for item in SelectedTable)) or source.value)
+    elif "event" in table:
+        source = SelectedTable.EVENTS
+    package = name = ""
+    if source.has_class:
+        key = "event" if source is SelectedTable.EVENTS else "class"
+        package, _, name = (table.text(key, needed=True) or "").rpartition(":")
+    agent = table.text("agent") or "agent"
+    object_ = table.text("object") or ("object" if source is SelectedTable.SAMPLES else None)
+    start = table.duration("start", zero=True) or 0
+    given = table.read("values")
+    series = _rows(table, given, start, table.duration("interval") or interval)
+    table.end()
+    cells, times, deleted = series
+    return CaseSeries(source, package, name, agent, object_, times, cells, deleted)
+
+
+def _rows(
+    table: TomlTable, given: Any, start: int, interval: int
+) -> tuple[tuple[Mapping[str, Any], ...], tuple[int, ...], tuple[bool, ...]]:
+    if isinstance(given, str):
+        # Rows without values of their own: heartbeats, events.
+        given = {"": given}
+    if not isinstance(given, dict) or not given:
+        table.fail("values", 'must be a table of columns, or a text such as "1x10" for rows without any')
+        return (), (), ()
+    columns, constants = _columns(table, given)
+    cells, times, deleted = [], [], []
+    for number, row in enumerate(itertools.zip_longest(*columns.values()) if columns else [()]):
+        if columns and all(item is None for item in row):
+            continue
+        values = {name: item for name, item in zip(columns, row, strict=True) if item not in (None, _DELETED)}
+        cells.append({**constants, **values})
+        times.append(start + number * interval)
+        deleted.append(_DELETED in row)
+    return tuple(cells), tuple(times), tuple(deleted)
+
+
+def _columns(table: TomlTable, given: Mapping[str, Any]) -> tuple[dict[str, list[object]], dict[str, Any]]:
+    """The values of columns that differ from row to row, and those that are the same in all."""
+    columns: dict[str, list[object]] = {}
+    constants: dict[str, Any] = {}
+    for name, value in given.items():
+        try:
+            if isinstance(value, list):
+                columns[name] = [None if item == "_" else item for item in value]
+            elif isinstance(value, str) and _is_notation(value):
+                columns[name] = expand(value)
+            else:
+                constants[name] = value
+        except ValueError as error:
+            table.fail(f"values.{name}", str(error))
+    return columns, constants
+
+
+def _is_notation(text: str) -> bool:
+    """True for numbers in the notation of promtool; other texts are a value of all rows."""
+    return bool(text.split()) and all(_ITEM.fullmatch(item) for item in text.split())
+
+
+class CaseLake:
+    """The rows of some series as tables.
+
+    Attributes:
+        classes: of the rows, and of what the rules read besides.
+        rows: Arrow tables by path.
+        goodbyes: agents that said goodbye, as (time, agent), in order.
+    """
+
+    def __init__(self, series: Sequence[CaseSeries], rules: Sequence[Rule]) -> None:
+        packages = {
+            (selector.source, selector.name.lower()): selector.package
+            for rule in rules
+            for selector in rule.selectors
+            if selector.name is not None and selector.package
+        }
+        numbers = itertools.count(1)
+        groups: dict[str, list[CaseSeries]] = {}
+        for item in series:
+            package = (
+                packages.get((item.source, item.name.lower()), item.package) if item.package == "test" else item.package
+            )
+            item = attrs.evolve(item, package=package or item.package)
+            groups.setdefault(_path(item), []).append(item)
+        self.classes: tuple[RecordedClass, ...] = ()
+        self.rows: dict[str, Any] = {}
+        for path, own in groups.items():
+            version = _version(own)
+            if version is not None:
+                self.classes = (*self.classes, RecordedClass(version, path))
+            self.rows[path] = _table(own[0].source.kind, version, own, numbers)
+        self.goodbyes = sorted(
+            (at, item.agent)
+            for item in series
+            if item.source is SelectedTable.AGENTS
+            for at, values in zip(item.times, item.cells, strict=True)
+            if (values.get("change"), values.get("reason")) == ("removed", "goodbye")
+        )
+
+
+def _path(series: CaseSeries) -> str:
+    kind = series.source.kind
+    return class_path(kind, series.package, series.name.lower()) if series.source.has_class else kind_path(kind)
+
+
+def _version(series: Sequence[CaseSeries]) -> ClassVersion | None:
+    """The class of some series, with the columns that their values have."""
+    first = series[0]
+    if not first.source.has_class:
+        return None
+    types: dict[str, ColumnType] = {}
+    for values in (values for item in series for values in item.cells):
+        for name, value in values.items():
+            if name:
+                types[name] = _wider(types.get(name), _column_type(value))
+    columns = tuple(
+        LakeColumn(
+            name=name, wire=name, member=name, type="double", column_type=type, kind=MemberKind.PROPERTY,
+            part=MemberPart.VALUE,
+        )
+        for name, type in types.items()
+    )  # fmt: skip
+    events = first.source is SelectedTable.EVENTS
+    return ClassVersion(package=first.package, name=first.name, hash="", event=events, columns=columns)
+
+
+def _column_type(value: object) -> ColumnType:
+    if isinstance(value, bool):
+        return ColumnType.BOOL
+    if isinstance(value, int):
+        return ColumnType.INT64
+    return ColumnType.DOUBLE if isinstance(value, float) else ColumnType.TEXT
+
+
+def _wider(known: ColumnType | None, type: ColumnType) -> ColumnType:
+    if known in (None, type):
+        return type
+    numbers = {ColumnType.INT64, ColumnType.DOUBLE}
+    return ColumnType.DOUBLE if {known, type} == numbers else ColumnType.TEXT
+
+
+def _table(kind: RowKind, version: ClassVersion | None, series: Sequence[CaseSeries], numbers: Iterator[int]) -> Any:
+    pa = import_pyarrow()
+    schema = arrow_schema(columns_of(kind, version))
+    rows = []
+    for item in series:
+        for at, values, deleted in zip(item.times, item.cells, item.deleted, strict=True):
+            common: dict[str, Any] = {
+                "_run": "test", "_seq": next(numbers), "_ts": at // 1000, "_ts_ns": at, "_received_ns": at,
+                "_agent": item.agent, "_epoch": 1, "_object": item.object, "_object_epoch": 1, "_create_ns": 0,
+                "_delete_ns": max(at, 1) if deleted else 0, "_properties": True, "_statistics": True, "_severity": 6,
+                "interval": 10.0, "count": 1,
+            }  # fmt: skip
+            row = {**common, **values}
+            rows.append({name: _cell(row.get(name), schema.field(name).type) for name in schema.names})
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _cell(value: Any, type: Any) -> Any:
+    pa = import_pyarrow()
+    return str(value) if value is not None and pa.types.is_string(type) else value
+
 
 #: ns between two values of a series.
 DEFAULT_INTERVAL = 60 * SECOND
@@ -47,18 +267,12 @@ DEFAULT_INTERVAL = 60 * SECOND
 
 @attrs.frozen
 class ExpectedAlert:
-    """An alert that must be there.
+    """An alert that must be there."""
 
-    Attributes:
-        labels, annotations: the alert must have these; others don't matter.
-        severity: keyword; None for any.
-        state: ``pending`` or ``firing``.
-    """
-
-    labels: Mapping[str, str]
+    labels: Mapping[str, str]  #: and `annotations`: the alert must have these; others don't matter
     annotations: Mapping[str, str]
-    severity: str | None
-    state: str
+    severity: str | None  #: keyword; None for any
+    state: str  #: ``pending`` or ``firing``
 
     def fits(self, alert: Alert) -> bool:
         """True where an alert is the expected one."""
@@ -110,7 +324,7 @@ def load_rule_tests(path: str | Path) -> RuleTests:
     text = read_text(path, RuleError)
     content = parse_tables(text, str(path))
     errors = TomlErrors(key_lines(text))
-    table = RuleTable(content, (), errors)
+    table = TomlTable(content, (), errors)
     files = table.texts("rule_files") or ()
     if not files and not table.failed:
         table.fail("rule_files", "is missing")
@@ -119,7 +333,7 @@ def load_rule_tests(path: str | Path) -> RuleTests:
         table.fail("tests", "must be tables, [[tests]]")
     table.end()
     tests = [_test(table.inner("tests", item, number), number) for number, item in enumerate(_list(given), 1)]
-    raise_errors(errors, str(path))
+    errors.check(str(path), RuleError)
     rules = [rule for name in files for rule in load_rules(Path(path).parent / name)]
     known = {rule.name for rule in rules}
     unknown = [
@@ -153,7 +367,7 @@ def run_rule_tests(tests: RuleTests) -> Iterator[tuple[RuleTest, list[str]]]:
 # -- reading
 
 
-def _test(table: RuleTable, number: int) -> RuleTest:
+def _test(table: TomlTable, number: int) -> RuleTest:
     name = table.text("name") or f"test {number}"
     interval = table.duration("interval") or DEFAULT_INTERVAL
     series = [
@@ -164,11 +378,11 @@ def _test(table: RuleTable, number: int) -> RuleTest:
         _check(table.inner("alert_rule_test", item, place))
         for place, item in enumerate(_list(table.read("alert_rule_test", needed=True)), 1)
     ]
-    table.end({"promql_expr_test": "rules give alerts, there are no other expressions"})
+    table.end(hints={"promql_expr_test": "rules give alerts, there are no other expressions"})
     return RuleTest(name, tuple(series), tuple(sorted(checks, key=lambda check: check.at)))
 
 
-def _check(table: RuleTable) -> Check:
+def _check(table: TomlTable) -> Check:
     at = table.duration("eval_time", needed=True, zero=True) or 0
     name = table.text("alertname", needed=True) or ""
     expected = [
@@ -176,10 +390,10 @@ def _check(table: RuleTable) -> Check:
         for place, item in enumerate(_list(table.read("exp_alerts") or []), 1)
     ]
     table.end()
-    return Check(at, name, tuple(expected), table.line())
+    return Check(at, name, tuple(expected), table.line)
 
 
-def _expected_alert(table: RuleTable) -> ExpectedAlert:
+def _expected_alert(table: TomlTable) -> ExpectedAlert:
     labels, annotations = table.named_texts("exp_labels"), table.named_texts("exp_annotations")
     severity = table.text("severity") or labels.pop("severity", None)
     states = (AlertState.PENDING.value, AlertState.FIRING.value)

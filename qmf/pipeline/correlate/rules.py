@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import attrs
 
+from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.schema import Severity
 
@@ -20,6 +21,10 @@ SECOND = 10**9
 
 #: Tables of a file of rules that are not rules, but about notifications.
 NOTIFY_TABLES = frozenset({"route", "receiver", "inhibit"})
+
+
+class RuleError(PipelineError):
+    """Rules that can't be evaluated: a line for each error, with file, line, rule and key."""
 
 
 class RuleKind(enum.Enum):
@@ -74,21 +79,15 @@ class Per(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class RuleSelector:
-    """The rows that a rule selects.
+    """The rows that a rule selects."""
 
-    Attributes:
-        source: the table.
-        package, name: of the class; None for any package (only one may have the class), and for rows without a class.
-        agent, object: patterns with ``*`` and ``?`` that the names must match; None for all.
-        where: condition in SQL on the columns of the class; None for no condition.
-    """
-
-    source: SelectedTable
+    source: SelectedTable  #: the table
+    #: and `name`: of the class; None for any package (only one may have the class), and for rows without a class
     package: str | None = None
     name: str | None = None
-    agent: str | None = None
+    agent: str | None = None  #: and `object`: patterns with ``*`` and ``?`` that the names must match; None for all
     object: str | None = None
-    where: str | None = None
+    where: str | None = None  #: condition in SQL on the columns of the class; None for no condition
 
     @property
     def class_text(self) -> str:
@@ -161,36 +160,22 @@ class Rule:
 
 @attrs.frozen(kw_only=True)
 class Level:
-    """A limit with its severity.
+    """A limit with its severity."""
 
-    Attributes:
-        severity: of the alert while this is the highest level that applies.
-        limit: a value beyond it is bad.
-        clear: a value here, or on the good side of it, is good again: hysteresis.
-        duration: ns that the value must be bad without interruption; 0 for at once.
-    """
-
-    severity: Severity
-    limit: float
-    clear: float
-    duration: int = 0
+    severity: Severity  #: of the alert while this is the highest level that applies
+    limit: float  #: a value beyond it is bad
+    clear: float  #: a value here, or on the good side of it, is good again: hysteresis
+    duration: int = 0  #: ns that the value must be bad without interruption; 0 for at once
 
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """When a value is bad, and when it is good again.
+    """When a value is bad, and when it is good again."""
 
-    Attributes:
-        above: beyond a limit means higher; otherwise lower.
-        levels: from the least severe to the most severe; each limit is beyond the one before.
-        stale: ns after which a value without a newer one is discarded; None for never.
-        keep: ns that an alert stays after its value was good again.
-    """
-
-    above: bool
-    levels: tuple[Level, ...]
-    stale: int | None = None
-    keep: int = 0
+    above: bool  #: beyond a limit means higher; otherwise lower
+    levels: tuple[Level, ...]  #: from the least severe to the most severe; each limit is beyond the one before
+    stale: int | None = None  #: ns after which a value without a newer one is discarded; None for never
+    keep: int = 0  #: ns that an alert stays after its value was good again
 
     def is_bad(self, value: float, level: Level) -> bool:
         """True where a value is beyond the limit of a level."""
@@ -203,21 +188,14 @@ class Limits:
 
 @attrs.frozen(kw_only=True)
 class ValueRule(Rule):
-    """Base of rules that compare a number with limits.
+    """Base of rules that compare a number with limits."""
 
-    Attributes:
-        of: the rows with the value.
-        value: column, or an expression in SQL.
-        limits: for the number.
-        by: columns or expressions that define the groups of `aggregate`, or the subjects; none for agent and object.
-        aggregate: the values of a group's members become one; None for a number of each subject.
-    """
-
-    of: RuleSelector
-    value: str
-    limits: Limits
+    of: RuleSelector  #: the rows with the value
+    value: str  #: column, or an expression in SQL
+    limits: Limits  #: for the number
+    #: columns or expressions that define the groups of `aggregate`, or the subjects; none for agent and object
     by: tuple[str, ...] = ()
-    aggregate: Aggregate | None = None
+    aggregate: Aggregate | None = None  #: the values of a group's members become one; None for a number of each subject
 
     @property
     def selectors(self) -> tuple[RuleSelector, ...]:
@@ -237,53 +215,34 @@ class ThresholdRule(ValueRule):
 
 @attrs.frozen(kw_only=True)
 class RateRule(ValueRule):
-    """A value changes too fast, or too slowly: the number is the change per second.
-
-    Attributes:
-        over: ns over which the change is measured; 0 for the step from one sample to the next.
-        counter: the value only grows, so a lower one is a restart; None to find out from the schema.
-        continued: counters outlive restarts of their agents: only a lower value is a restart.
-    """
+    """A value changes too fast, or too slowly: the number is the change per second."""
 
     kind = RuleKind.RATE
 
-    over: int = 0
-    counter: bool | None = None
-    continued: bool = False
+    over: int = 0  #: ns over which the change is measured; 0 for the step from one sample to the next
+    counter: bool | None = None  #: the value only grows, so a lower one is a restart; None to find out from the schema
+    continued: bool = False  #: counters outlive restarts of their agents: only a lower value is a restart
 
 
 @attrs.frozen(kw_only=True)
 class RatioSide:
-    """One side of a ratio.
+    """One side of a ratio."""
 
-    Attributes:
-        of: the rows with the value.
-        value: column, or an expression in SQL.
-        id: column or expression that must be the same on both sides.
-    """
-
-    of: RuleSelector
-    value: str
-    id: str
+    of: RuleSelector  #: the rows with the value
+    value: str  #: column, or an expression in SQL
+    id: str  #: column or expression that must be the same on both sides
 
 
 @attrs.frozen(kw_only=True)
 class RatioRule(Rule):
-    """The value of an object, divided by that of another object that it belongs to, is beyond a limit.
-
-    Attributes:
-        dividend: its objects are the subjects.
-        divisor: where several objects have the same id, their values are added.
-        limits: for the quotient.
-        same_agent: both sides must have the same agent.
-    """
+    """The value of an object, divided by that of another object that it belongs to, is beyond a limit."""
 
     kind = RuleKind.RATIO
 
-    dividend: RatioSide
-    divisor: RatioSide
-    limits: Limits
-    same_agent: bool = True
+    dividend: RatioSide  #: its objects are the subjects
+    divisor: RatioSide  #: where several objects have the same id, their values are added
+    limits: Limits  #: for the quotient
+    same_agent: bool = True  #: both sides must have the same agent
 
     @property
     def selectors(self) -> tuple[RuleSelector, ...]:
@@ -292,24 +251,16 @@ class RatioRule(Rule):
 
 @attrs.frozen(kw_only=True)
 class AbsenceRule(Rule):
-    """Nothing arrived from an agent or object that was there before, or that must be there.
-
-    Attributes:
-        of: the rows that are expected.
-        per: what a subject is.
-        expect: names of agents that must be there from the beginning, even if they were never seen.
-        duration: ns without a row, while the bus was recorded.
-        goodbye: also for agents that said goodbye, and objects that were deleted.
-        forget: ns without a row after which the alert is cleared and none is expected any more; None for never.
-    """
+    """Nothing arrived from an agent or object that was there before, or that must be there."""
 
     kind = RuleKind.ABSENCE
 
-    of: RuleSelector
-    per: Per
-    duration: int
-    expect: tuple[str, ...] = ()
-    goodbye: bool = True
+    of: RuleSelector  #: the rows that are expected
+    per: Per  #: what a subject is
+    duration: int  #: ns without a row, while the bus was recorded
+    expect: tuple[str, ...] = ()  #: names of agents that must be there from the beginning, even if they were never seen
+    goodbye: bool = True  #: also for agents that said goodbye, and objects that were deleted
+    #: ns without a row after which the alert is cleared and none is expected any more; None for never
     forget: int | None = None
 
     @property
@@ -324,21 +275,14 @@ class AbsenceRule(Rule):
 
 @attrs.frozen(kw_only=True)
 class SequenceRule(Rule):
-    """Events arrive one after the other within a time.
-
-    Attributes:
-        steps: the events, in order; at least two.
-        by: columns or expressions that must be the same in all of them.
-        within: ns from the first to the last.
-        clear_after: ns without another complete sequence, after which the alert is cleared.
-    """
+    """Events arrive one after the other within a time."""
 
     kind = RuleKind.SEQUENCE
 
-    steps: tuple[RuleSelector, ...]
-    by: tuple[str, ...]
-    within: int
-    clear_after: int
+    steps: tuple[RuleSelector, ...]  #: the events, in order; at least two
+    by: tuple[str, ...]  #: columns or expressions that must be the same in all of them
+    within: int  #: ns from the first to the last
+    clear_after: int  #: ns without another complete sequence, after which the alert is cleared
 
     @property
     def selectors(self) -> tuple[RuleSelector, ...]:
@@ -351,21 +295,14 @@ class SequenceRule(Rule):
 
 @attrs.frozen(kw_only=True)
 class CountRule(Rule):
-    """A number of events, or other rows, of a group arrive within a time.
-
-    Attributes:
-        of: the rows.
-        by: columns or expressions that define the groups.
-        at_least: number of events.
-        within: ns; the alert is cleared when fewer events are that recent.
-    """
+    """A number of events, or other rows, of a group arrive within a time."""
 
     kind = RuleKind.COUNT
 
-    of: RuleSelector
-    by: tuple[str, ...]
-    at_least: int
-    within: int
+    of: RuleSelector  #: the rows
+    by: tuple[str, ...]  #: columns or expressions that define the groups
+    at_least: int  #: number of events
+    within: int  #: ns; the alert is cleared when fewer events are that recent
 
     @property
     def selectors(self) -> tuple[RuleSelector, ...]:
@@ -378,23 +315,16 @@ class CountRule(Rule):
 
 @attrs.frozen(kw_only=True)
 class JoinRule(Rule):
-    """An event arrives while the object that it is about is in a certain state.
-
-    Attributes:
-        event, object: the rows to join; `object.where` is the state that the rule is about.
-        event_id, object_id: columns or expressions that must be the same, besides the agent.
-        same_agent: the event's agent must be the object's.
-        within: ns between the two at most.
-    """
+    """An event arrives while the object that it is about is in a certain state."""
 
     kind = RuleKind.JOIN
 
-    event: RuleSelector
+    event: RuleSelector  #: and `object`: the rows to join; `object.where` is the state that the rule is about
     object: RuleSelector
-    event_id: str
+    event_id: str  #: and `object_id`: columns or expressions that must be the same, besides the agent
     object_id: str
-    same_agent: bool
-    within: int
+    same_agent: bool  #: the event's agent must be the object's
+    within: int  #: ns between the two at most
 
     @property
     def selectors(self) -> tuple[RuleSelector, ...]:

@@ -11,8 +11,7 @@ import attrs
 
 from qmf.pipeline.correlate.expressions import columns_of, to_duckdb
 from qmf.pipeline.correlate.plan import InputTable, ReadPlan, RuleInput
-from qmf.pipeline.correlate.rule_table import RuleError
-from qmf.pipeline.correlate.rules import RatioRule, Rule
+from qmf.pipeline.correlate.rules import RatioRule, Rule, RuleError
 from qmf.pipeline.correlate.signals import ROWS, RowTable, event_time_sql, expressions_of, field_names, followed_columns
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, import_duckdb, quote_name
 from qmf.pipeline.lake.arrow import import_pyarrow
@@ -47,7 +46,7 @@ class SignalReader:
 
         Args:
             plan: what the rules read.
-            late: ns that rows may be late, see `event_time`.
+            late: ns that rows may be late, see `lake_rows`.
             schemas: the Arrow schema of each table, by path.
             strict: otherwise rules that don't fit their class are left out there, see `errors` and `left_out`.
             connection: to DuckDB, for this reader only; None for a new one.

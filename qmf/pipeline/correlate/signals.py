@@ -54,19 +54,12 @@ SIGNAL_COLUMNS = (
 
 @attrs.frozen(kw_only=True)
 class _RuleColumns:
-    """What of a signal depends on the kind of its rule, as SQL.
+    """What of a signal depends on the kind of its rule, as SQL."""
 
-    Attributes:
-        selected: the row gives a signal.
-        key: parts of the subject's key.
-        role: of the signal.
-        value: of the rule's expression.
-    """
-
-    selected: str
-    key: Sequence[str]
-    role: str = "0"
-    value: str = "NULL"
+    selected: str  #: the row gives a signal
+    key: Sequence[str]  #: parts of the subject's key
+    role: str = "0"  #: of the signal
+    value: str = "NULL"  #: of the rule's expression
 
 
 class RowTable:
@@ -87,7 +80,7 @@ class RowTable:
         Args:
             item, table: the rule and the table.
             names: the columns that its rows have.
-            late: ns that rows may be late, see `event_time`.
+            late: ns that rows may be late, see `lake_rows`.
             relations: for each reference that the rule follows, the relation of the objects.
             tolerant: rows for which an expression cannot be computed give no signal, instead of an error of the query.
         """
@@ -239,7 +232,7 @@ def followed_columns(rule: Rule) -> dict[str, list[str]]:
 
 
 def event_time_sql(late: int) -> str:
-    """The time of a row for rules, see `event_time`."""
+    """The time of a row for rules, see `lake_rows`."""
     return f"CASE WHEN _ts_ns BETWEEN _received_ns - {late} AND _received_ns THEN _ts_ns ELSE _received_ns END"
 
 

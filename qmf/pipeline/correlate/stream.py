@@ -16,15 +16,26 @@ import attrs
 
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
 from qmf.pipeline.correlate.batch_input import CorrelateOptions
-from qmf.pipeline.correlate.detector_table import DetectorTable
-from qmf.pipeline.correlate.evaluation import AT, Evaluator, Subject, orphans_cleared
+from qmf.pipeline.correlate.evaluation import AT, Evaluator, StoredState, orphans_cleared
 from qmf.pipeline.correlate.lake_rows import Position
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
-from qmf.pipeline.correlate.rule_stream import SAVE_INTERVAL, RuleStream
+from qmf.pipeline.correlate.rule_stream import (
+    GRACE,
+    SAVE_INTERVAL,
+    RuleStream,
+    StepPortions,
+    StepResult,
+    signal_order,
+    step_pass,
+)
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
-from qmf.pipeline.correlate.steps import GRACE, StepPortions, StepResult, signal_order, step_pass
-from qmf.pipeline.correlate.stream_state import StoredState, StreamProgress, StreamSnapshot, WaitingSignal
+from qmf.pipeline.correlate.stream_state import (
+    DetectorTable,
+    StreamProgress,
+    StreamSnapshot,
+    WaitingSignal,
+)
 from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
 
@@ -46,7 +57,8 @@ class CorrelationStream(RuleStream):
         #: The positions before the last steps, with the latest time of the rows that each of them read.
         self._reads: deque[tuple[Position, int]] = deque()
         self._ended: list[AlertRow] = []
-        self._removed: list[tuple[str, str]] = []
+        #: Detectors that are no more, of rules that were changed or removed among others.
+        self._gone: list[StoredState] = []
         try:
             self._take_over()
             self._progress = self._state.progress()
@@ -65,25 +77,19 @@ class CorrelationStream(RuleStream):
 
     def _take_rules(self, rules: Sequence[Rule]) -> None:
         kept = {rule.hash: number for number, rule in enumerate(rules)}
-        before, hashes = self._evaluator, self._hashes
+        before = self._evaluator
         self._set_rules(rules)
         self._make_reader()
-        for (number, key), detector in before.detectors.items():
-            state = detector.dump(self._progress.begin)
-            if state is not None and (new := kept.get(hashes[number])) is not None:
-                self._evaluator.restore(new, key, state)
-            elif state is not None:
-                rule = before.rules[number]
-                self._end(StoredState(hashes[number], key, rule.name, rule.kind.value, state))
-            else:
-                self._removed.append((hashes[number], key))
+        for stored in before.stored_states(before.detectors, self._progress.begin):
+            self._restore_or_end(stored)
         # Rows that wait have the numbers of the rules before.
-        numbers = {number: kept[hash] for number, hash in enumerate(hashes) if hash in kept}
+        numbers = {number: kept[hash] for number, hash in enumerate(before.hashes) if hash in kept}
         self._waiting = [(numbers[row[0]], *row[1:]) for row in self._waiting if row[0] in numbers]
 
     def snapshot(self) -> StreamSnapshot:
         """The state, for a stream that continues with it; no step was made in this process."""
-        waiting = [WaitingSignal(row[AT], self._hashes[row[0]], row[1], json.dumps(row[AT:])) for row in self._waiting]
+        hashes = self._evaluator.hashes
+        waiting = [WaitingSignal(row[AT], hashes[row[0]], row[1], json.dumps(row[AT:])) for row in self._waiting]
         states = list(self._state.states())
         goodbyes = self._time.waiting_goodbyes
         return StreamSnapshot(progress=self._progress, states=states, waiting=waiting, goodbyes=goodbyes)
@@ -103,7 +109,7 @@ class CorrelationStream(RuleStream):
         rows = self._rows.added_rows(before.read, read, since=before.begin - GRACE)
         arrivals = self._rows.arrivals(rows)
         after, goodbyes = self._time.progress_after(before, read, arrivals, known.complete_until(paths))
-        if not (rows or after.begin > before.begin or self._ended or self._removed):
+        if not (rows or after.begin > before.begin or self._ended or self._gone):
             self._save(after)
             return None
         over = attrs.evolve(step_pass(before, after, goodbyes), dated=self._options.late > 0)
@@ -113,7 +119,7 @@ class CorrelationStream(RuleStream):
         self._waiting = portions.waiting
         self._time.waiting_goodbyes = [item for item in goodbyes if item[0] >= over.end]
         after = self._read_up_to(after)
-        if not (alerts or portions.rows or self._evaluator.touched or self._removed):
+        if not (alerts or portions.rows or self._evaluator.touched or self._gone):
             self._save(after)
             return None
         self._commit(after, alerts)
@@ -132,18 +138,14 @@ class CorrelationStream(RuleStream):
             detectors.clear()
 
     def _set_rules(self, rules: Sequence[Rule]) -> None:
-        self._hashes = [rule.hash for rule in rules]
         self._failures = {}
-        self._evaluator = Evaluator(rules, self._hashes)
+        self._evaluator = Evaluator(rules, [rule.hash for rule in rules])
 
     def _restore(self) -> None:
-        numbers = {hash: number for number, hash in enumerate(self._hashes)}
+        numbers = {hash: number for number, hash in enumerate(self._evaluator.hashes)}
         self._make_reader()
         for stored in self._state.states():
-            if stored.hash in numbers:
-                self._evaluator.restore(numbers[stored.hash], stored.key, stored.state)
-            else:
-                self._end(stored)
+            self._restore_or_end(stored)
         if self._progress.again != self._progress.read:
             self._read_again()
         waiting, goodbyes = self._state.taken_over()
@@ -153,11 +155,13 @@ class CorrelationStream(RuleStream):
         if goodbyes:
             self._time.waiting_goodbyes = sorted({*self._time.waiting_goodbyes, *goodbyes})
 
-    def _end(self, stored: StoredState) -> None:
-        """End the alerts of a rule that was changed or removed."""
-        at = self._progress.begin
-        self._ended += orphans_cleared(stored.name, stored.kind, stored.hash, stored.key, stored.state, at)
-        self._removed.append((stored.hash, stored.key))
+    def _restore_or_end(self, stored: StoredState) -> None:
+        """Restore a detector; the alerts of a rule that was changed or removed end."""
+        if stored.state is None:
+            self._gone.append(stored)
+        elif not self._evaluator.restore(stored):
+            self._ended += orphans_cleared(stored, self._progress.begin)
+            self._gone.append(attrs.evolve(stored, state=None))
 
     def _make_reader(self) -> None:
         """Prepare to read what the rules need; rules that don't fit their class are left out."""
@@ -222,25 +226,14 @@ class CorrelationStream(RuleStream):
         progress = self._progress = attrs.evolve(after, step=after.step + 1)
         if not progress.step % _SWEEP:
             self._evaluator.touched.update(self._evaluator.detectors)
-        changed, removed = [], list(self._removed)
-        for subject, state in self._dump_touched(progress.begin):
-            hash = self._hashes[subject[0]]
-            rule = self._options.rules[subject[0]]
-            if state is None:
-                removed.append((hash, subject[1]))
-            else:
-                changed.append(StoredState(hash, subject[1], rule.name, rule.kind.value, state))
-        self._state.commit(progress, changed, removed, alerts)
-        self._ended, self._removed, self._saved = [], [], self._clock()
-        self._state.publish()
-
-    def _dump_touched(self, now: int) -> Iterator[tuple[Subject, str | None]]:
-        """The states of the detectors that the step touched; those without a state are forgotten."""
+        changed = list(self._gone)
         for subject in self._evaluator.touched:
-            state = self._evaluator.detectors[subject].dump(now)
-            if state is None:
+            changed += self._evaluator.stored_states([subject], progress.begin)
+            if changed[-1].state is None:
                 del self._evaluator.detectors[subject]
-            yield subject, state
+        self._state.commit(progress, changed, alerts)
+        self._ended, self._gone, self._saved = [], [], self._clock()
+        self._state.publish()
 
     def _save(self, after: StreamProgress) -> None:
         """Take over the progress, and commit it from time to time, though nothing happened."""

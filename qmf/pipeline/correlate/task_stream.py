@@ -18,7 +18,18 @@ import attrs
 
 from qmf.pipeline.correlate.alert_table import COLUMNS, arrow_table
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
-from qmf.pipeline.correlate.batch_input import FAILURE, BatchInput, CorrelateOptions, merged_arrivals
+from qmf.pipeline.correlate.batch_input import (
+    FAILURE,
+    BatchInput,
+    CorrelateOptions,
+    FollowedRows,
+    FollowedSnapshot,
+    columns_key,
+    merged_arrivals,
+    remove_others,
+    signals_of_files,
+    write_objects,
+)
 from qmf.pipeline.correlate.bucket_step import (
     ALERT,
     DETECTOR,
@@ -33,32 +44,24 @@ from qmf.pipeline.correlate.bucket_step import (
     signals_with_buckets,
     step_schema,
 )
-from qmf.pipeline.correlate.detector_table import (
+from qmf.pipeline.correlate.evaluation import EvaluationCounts
+from qmf.pipeline.correlate.lake_rows import Position, ended_runs, outages
+from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
+from qmf.pipeline.correlate.rule_stream import GRACE, SAVE_INTERVAL, RuleStream, StepResult, step_pass
+from qmf.pipeline.correlate.rules import Rule
+from qmf.pipeline.correlate.signal_reader import SignalReader
+from qmf.pipeline.correlate.stream import CorrelationStream
+from qmf.pipeline.correlate.stream_state import (
     BUCKET,
     DetectorTable,
+    StreamProgress,
+    StreamSnapshot,
     TaskProgress,
     bucket_names,
     detector_schema,
     is_whole,
+    stored_step,
 )
-from qmf.pipeline.correlate.evaluation import EvaluationCounts
-from qmf.pipeline.correlate.event_time import ended_runs, outages
-from qmf.pipeline.correlate.followed import (
-    FollowedRows,
-    FollowedSnapshot,
-    columns_key,
-    remove_others,
-    signals_of_files,
-    write_objects,
-)
-from qmf.pipeline.correlate.lake_rows import Position
-from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
-from qmf.pipeline.correlate.rule_stream import SAVE_INTERVAL, RuleStream
-from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.correlate.signal_reader import SignalReader
-from qmf.pipeline.correlate.steps import GRACE, StepResult, step_pass
-from qmf.pipeline.correlate.stream import CorrelationStream
-from qmf.pipeline.correlate.stream_state import StreamProgress, StreamSnapshot, stored_step
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
 from qmf.pipeline.lake.location import absolute, local_path

@@ -8,8 +8,7 @@ import attrs
 
 from qmf.pipeline.notifying.matchers import Matcher, all_match
 from qmf.pipeline.notifying.muting import InhibitRule
-from qmf.pipeline.notifying.receivers.base import ReceiverSettings
-from qmf.pipeline.notifying.receivers.bus import BusConfig
+from qmf.pipeline.notifying.receivers.base import BusConfig, ReceiverSettings
 
 SECOND = 10**9
 
@@ -25,29 +24,17 @@ BUS_RECEIVER = "bus"
 
 @attrs.frozen(kw_only=True)
 class Route:
-    """A node of the tree.
+    """A node of the tree."""
 
-    Attributes:
-        key: identifies the node, made from the matchers on the way to it.
-        receiver: name of the receiver.
-        matchers: all must match; the root has none.
-        group_by: labels whose values define a group, or `ALL_LABELS`; none for one group of all.
-        group_wait: ns from the start of a group's first alert to its first notification.
-        group_interval: ns between looks at a group that was notified.
-        repeat_interval: ns after which a notification is repeated while nothing changed.
-        continues: the siblings after this node are tried as well.
-        routes: children; the first one that matches takes the alert.
-    """
-
-    key: str = "{}"
-    receiver: str
-    matchers: tuple[Matcher, ...] = ()
-    group_by: tuple[str, ...] = ()
-    group_wait: int = GROUP_WAIT
-    group_interval: int = GROUP_INTERVAL
-    repeat_interval: int = REPEAT_INTERVAL
-    continues: bool = False
-    routes: tuple[Route, ...] = ()
+    key: str = "{}"  #: identifies the node, made from the matchers on the way to it
+    receiver: str  #: name of the receiver
+    matchers: tuple[Matcher, ...] = ()  #: all must match; the root has none
+    group_by: tuple[str, ...] = ()  #: labels whose values define a group, or `ALL_LABELS`; none for one group of all
+    group_wait: int = GROUP_WAIT  #: ns from the start of a group's first alert to its first notification
+    group_interval: int = GROUP_INTERVAL  #: ns between looks at a group that was notified
+    repeat_interval: int = REPEAT_INTERVAL  #: ns after which a notification is repeated while nothing changed
+    continues: bool = False  #: the siblings after this node are tried as well
+    routes: tuple[Route, ...] = ()  #: children; the first one that matches takes the alert
 
     def find(self, labels: Mapping[str, str]) -> list[Route]:
         """The deepest nodes that match; none where this one doesn't."""

@@ -34,28 +34,18 @@ MAX_UNDER_WAY = 50
 
 @attrs.define
 class Group:
-    """Alerts that are notified together.
+    """Alerts that are notified together."""
 
-    Attributes:
-        route, key, labels: of the group.
-        alerts: ids.
-        seen: ids of alerts that it was looked at with.
-        flush_at: when it is looked at next.
-        waiting: integrations that have something to be told.
-        refused: when integrations that refused are tried again.
-        resend: when integrations are sent what they would forget.
-    """
-
-    route: Route
+    route: Route  #: and `key`, `labels`: of the group
     key: str
     labels: Mapping[str, str]
-    alerts: set[str] = attrs.field(factory=set)
-    seen: set[str] = attrs.field(factory=set)
-    flush_at: int = NEVER
+    alerts: set[str] = attrs.field(factory=set)  #: ids
+    seen: set[str] = attrs.field(factory=set)  #: ids of alerts that it was looked at with
+    flush_at: int = NEVER  #: when it is looked at next
     flushed: bool = False
-    waiting: set[str] = attrs.field(factory=set)
-    refused: dict[str, int] = attrs.field(factory=dict)
-    resend: dict[str, int] = attrs.field(factory=dict)
+    waiting: set[str] = attrs.field(factory=set)  #: integrations that have something to be told
+    refused: dict[str, int] = attrs.field(factory=dict)  #: when integrations that refused are tried again
+    resend: dict[str, int] = attrs.field(factory=dict)  #: when integrations are sent what they would forget
 
     def has_work(self, now: int) -> bool:
         """True if somebody may have to be told something now."""

@@ -60,11 +60,7 @@ class Matcher:
 
 
 def parse_matcher(text: str) -> Matcher:
-    """Read one matcher; the value may be in double quotes.
-
-    Raises:
-        ValueError: it is none; the message says why.
-    """
+    """Read one matcher; the value may be in double quotes. Raises `ValueError`: it is none; the message says why."""
     found = _MATCHER.fullmatch(text)
     if found is None:
         raise ValueError(f'{text!r} is not a matcher such as severity="crit" or agent=~"qmf:host:.*"')

@@ -19,20 +19,14 @@ OUTLAST = 60 * 10**9
 
 @attrs.frozen(kw_only=True)
 class InhibitRule:
-    """While an alert matches the source, those that match the target are not notified.
+    """While an alert matches the source, those that match the target are not notified."""
 
-    Attributes:
-        name: for people; may be empty.
-        source, target: matchers of labels.
-        equal: labels whose values must be the same in both.
-        outlast: ns that an ended source still inhibits alerts that began before its end: what follows from it ends a
-            little later.
-    """
-
-    name: str = ""
-    source: tuple[Matcher, ...]
+    name: str = ""  #: for people; may be empty
+    source: tuple[Matcher, ...]  #: and `target`: matchers of labels
     target: tuple[Matcher, ...]
-    equal: tuple[str, ...] = ()
+    equal: tuple[str, ...] = ()  #: labels whose values must be the same in both
+    #: ns that an ended source still inhibits alerts that began before its end: what follows from it ends a little
+    #: later
     outlast: int = OUTLAST
 
     def to_json(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class AlertNotification:
 
 def webhook_payload(notification: AlertNotification, *, max_alerts: int = 0) -> dict[str, Any]:
     """A notification as Alertmanager sends it to webhooks, with `max_alerts` alerts at most; 0 for all."""
-    alerts = in_order(notification)
+    alerts = shown_alerts(notification)
     shown = alerts[:max_alerts] if max_alerts else alerts
     return {
         "version": "4",
@@ -93,7 +93,7 @@ def api_alerts(notification: AlertNotification, *, lasts: int) -> list[dict[str,
     ]
 
 
-def in_order(notification: AlertNotification) -> Sequence[Alert]:
+def shown_alerts(notification: AlertNotification) -> Sequence[Alert]:
     """The alerts, each set of labels once, those that fire first."""
     return sorted(newest(notification.alerts), key=lambda alert: not alert.is_firing)
 

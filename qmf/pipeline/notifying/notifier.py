@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -17,64 +18,35 @@ from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.notifying.config import SECOND, Integration, NotifyConfig
 from qmf.pipeline.notifying.dispatcher import NEVER, Dispatcher
+from qmf.pipeline.notifying.muting import default_inhibition
 from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
-from qmf.pipeline.notifying.receivers.base import NotificationSender, RefusedError
+from qmf.pipeline.notifying.receivers.base import BusConfig, BusSender, NotificationSender, RefusedError, with_row
 from qmf.pipeline.notifying.silences import SilenceFile
-from qmf.pipeline.notifying.state import SentState, StateFile
+from qmf.pipeline.notifying.state import (
+    ENDED_TEXT,
+    INHIBIT_TEXT,
+    PENDING_TEXT,
+    STEP_TEXT,
+    SentState,
+    StateFile,
+    read_ended,
+)
+
+if TYPE_CHECKING:
+    from qmf.pipeline.correlate.alert_table import AlertTable
+    from qmf.pipeline.correlate.alerts import AlertRow
+    from qmf.pipeline.correlate.reporter import CorrelationReporter
+    from qmf.pipeline.correlate.rule_stream import StepResult
+    from qmf.pipeline.correlate.rules import Rule
+    from qmf.pipeline.notifying.config_file import ConfigSource
 
 _LOGGER = logging.getLogger(__name__)
 
 #: Seconds between looks at the files of silences and of the configuration.
 POLL = 1.0
 
-#: Names of texts in the state file.
-STEP_TEXT, INHIBIT_TEXT, PENDING_TEXT, ENDED_TEXT = "step", "inhibit", "pending", "ended"
-
 #: Seconds that alerts are remembered after their end, so that a batch over old days doesn't notify them again.
 _REMEMBERED = 400 * 86_400
-
-
-#: Called with what came of a notification, and the error or remark.
-Finish = Callable[[AlertNotification, NotificationOutcome, str], None]
-
-
-class _Worker:
-    """Starts its thread when it is made, until `close`. The dispatcher bounds what waits here."""
-
-    def __init__(self, name: str, sender: NotificationSender, finish: Finish) -> None:
-        self._sender = sender
-        self._finish = finish
-        self._queue: queue.SimpleQueue[AlertNotification | None] = queue.SimpleQueue()
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"notify {name}", daemon=True)
-        self._thread.start()
-
-    def put(self, notification: AlertNotification) -> None:
-        """Send it after those before."""
-        self._queue.put(notification)
-
-    def close(self) -> None:
-        """Drop what is not being sent, and wait for what is; nobody is told what came of it."""
-        self._closing.set()
-        self._queue.put(None)
-        self._thread.join()
-        self._sender.close()
-
-    def _run(self) -> None:
-        while (notification := self._queue.get()) is not None and not self._closing.is_set():
-            outcome, text = self._send(notification)
-            self._finish(notification, outcome, text)
-
-    def _send(self, notification: AlertNotification) -> tuple[NotificationOutcome, str]:
-        try:
-            return NotificationOutcome.DELIVERED, self._sender.send(notification) or ""
-        except RefusedError as error:
-            return NotificationOutcome.REFUSED, str(error)
-        except QmfError as error:
-            return NotificationOutcome.UNREACHABLE, str(error)
-        except Exception as error:  # a bug must not end notifying for good
-            _LOGGER.exception("a notification failed")
-            return NotificationOutcome.UNREACHABLE, f"{type(error).__name__}: {error}"
 
 
 class Notifier:
@@ -95,17 +67,10 @@ class Notifier:
         clock: Callable[[], int] = time.time_ns,
         poll: float = POLL,
     ) -> None:
-        """Continue from the state in a folder.
+        """Continue from the state in a folder of this machine.
 
-        Args:
-            folder: of state and silences; a folder of this machine.
-            config: what to notify with.
-            make_sender: makes what sends for an integration.
-            print_line: called for each failure, and each change of files.
-            changed_config: asked at each look for another configuration; None for no change, and an error once.
-            max_age: ns, see `Dispatcher`.
-            clock: ns since 1970.
-            poll: seconds between looks at files.
+        Failures and changes of files are printed; `changed_config` is asked for another configuration, None for no
+        change, at each look at files; `max_age` in ns is as of `Dispatcher`.
         """
         self._make_sender, self._print_line = make_sender, print_line
         self._changed_config, self._clock = changed_config, clock
@@ -119,7 +84,8 @@ class Notifier:
         self._polled_at = -float("inf")
         self._complaint = ""
         self._pending = "[]"
-        self._workers: dict[str, tuple[Integration, _Worker]] = {}
+        #: What sends for each integration, and its thread. The dispatcher bounds what waits there.
+        self._workers: dict[str, tuple[Integration, NotificationSender, ThreadPoolExecutor]] = {}
         self._store = StateFile(folder)
         try:
             self._state = self._store.load()
@@ -141,11 +107,9 @@ class Notifier:
         return self._step
 
     def take(self, alerts: Sequence[Alert], step: int | None = None) -> None:
-        """Take the changes of a step, or those that a batch found; they are stored when this returns.
+        """Take the changes of a step, or those that a batch found, in order; they are stored when this returns.
 
-        Args:
-            alerts: changes, in order.
-            step: number of the step; one that was taken before is ignored. None for a batch.
+        A step that was taken before is ignored; None for a batch.
         """
         with self._lock:
             if step is not None and step <= self._step:
@@ -212,8 +176,7 @@ class Notifier:
         self._closing = True
         self._changed.set()
         self._thread.join()
-        for _, worker in self._workers.values():
-            worker.close()
+        self._stop_workers(list(self._workers))
         self._store.close()
 
     # -- the thread
@@ -239,7 +202,7 @@ class Notifier:
                 wait = self._dispatcher.next_at() - now
             for notification in found:
                 if (worker := self._workers.get(notification.integration)) is not None:
-                    worker[1].put(notification)
+                    worker[2].submit(self._send, worker[1], notification)
             self._changed.wait(min(max(0, wait) / SECOND, self._poll_time))
 
     def _poll(self) -> None:
@@ -260,14 +223,27 @@ class Notifier:
             return
         if config is not None:
             self._config = config
-            replaced = self._stop_workers()  # without the lock, since they take it at their end
+            wanted = config.integrations
+            replaced = {key for key, (before, *_) in self._workers.items() if wanted.get(key) != before}
+            self._stop_workers(replaced)  # without the lock, since they take it at their end
             with self._lock:
                 self._store_inhibition()
                 self._dispatcher.reconfigure(config, self._clock(), replaced=replaced)
             self._start_workers()
 
-    def _on_outcome(self, notification: AlertNotification, outcome: NotificationOutcome, text: str) -> None:
+    def _send(self, sender: NotificationSender, notification: AlertNotification) -> None:
         """Called by workers."""
+        outcome, text = NotificationOutcome.UNREACHABLE, ""
+        try:
+            text = sender.send(notification) or ""
+            outcome = NotificationOutcome.DELIVERED
+        except RefusedError as error:
+            outcome, text = NotificationOutcome.REFUSED, str(error)
+        except QmfError as error:
+            text = str(error)
+        except Exception as error:  # a bug must not end notifying for good
+            _LOGGER.exception("a notification failed")
+            text = f"{type(error).__name__}: {error}"
         if text:
             told = "told" if outcome is NotificationOutcome.DELIVERED else "not told"
             self._print_line(f"{notification.integration}: {told} of {_describe(notification)}: {text}")
@@ -293,18 +269,17 @@ class Notifier:
         rules = [rule.to_json() for rule in self._config.inhibit or ()]
         self._store.save(self._state, **{INHIBIT_TEXT: json.dumps(rules)})
 
-    def _stop_workers(self) -> set[str]:
-        """End the workers of integrations that are gone or changed; their keys."""
-        wanted = self._config.integrations
-        changed = {key for key, (config, _) in self._workers.items() if wanted.get(key) != config}
-        for key in changed:
-            self._workers.pop(key)[1].close()
-        return changed
+    def _stop_workers(self, keys: Iterable[str]) -> None:
+        """Drop what is not being sent, and wait for what is."""
+        for key in keys:
+            _config, sender, thread = self._workers.pop(key)
+            thread.shutdown(cancel_futures=True)
+            sender.close()
 
     def _start_workers(self) -> None:
         for key, config in self._config.integrations.items():
             if key not in self._workers:
-                self._workers[key] = config, _Worker(key, self._make_sender(config), self._on_outcome)
+                self._workers[key] = config, self._make_sender(config), ThreadPoolExecutor(1, f"notify {key}")
 
     def _link_incidents(self, alerts: Sequence[Alert]) -> list[Alert]:
         """Changes as the dispatcher takes them: an incident has one open alert, which knows it from its beginning.
@@ -330,14 +305,90 @@ class Notifier:
         return found
 
 
-def read_ended(text: str) -> list[tuple[Alert, int]]:
-    """The alerts of `ENDED_TEXT` with the times of their ends, ns since 1970."""
-    return [(Alert(**content), int(at)) for content, at in json.loads(text or "[]")]
-
-
 def _describe(notification: AlertNotification) -> str:
     parts = [f"{len(notification.firing)} firing"] if notification.firing else []
     parts += [f"{len(notification.resolved)} resolved"] if notification.resolved else []
     names = sorted({alert.name for alert in notification.alerts})
     shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     return f"{' and '.join(parts)} ({shown})"
+
+
+#: ns after which an incident is one of the past.
+MAX_AGE = 3600 * 10**9
+
+#: Seconds that the end of a job waits for receivers.
+WAIT_LIMIT = 60.0
+
+
+class JobNotifier(Notifier):
+    """The notifications of a job: takes its alerts, step by step or all at once, and reads its configuration again."""
+
+    def __init__(
+        self,
+        folder: Path,
+        source: ConfigSource,
+        config: NotifyConfig,
+        rules: Sequence[Rule],
+        print_line: Callable[[str], None],
+        *,
+        bus: CorrelationReporter | None = None,
+        max_age: int = MAX_AGE,
+    ) -> None:
+        """Continue from the state in a folder; `bus` is the job's agent, None for none, `max_age` as of `Notifier`.
+
+        The configuration is what the source says now, which is asked for changes.
+        """
+        self._source, self._read_config, self._bus = source, config, bus
+        self._rules = tuple(rules)
+        self._has_other_rules = False
+        own = self._with_default()
+        super().__init__(folder, own, self._sender, print_line, changed_config=self._next_config, max_age=max_age)
+
+    def replace_rules(self, rules: Sequence[Rule]) -> None:
+        """Other rules are evaluated from now on."""
+        self._rules = tuple(rules)
+        self._has_other_rules = True
+        if self._bus is not None:
+            self._bus.replace_rules(rules)
+
+    def catch_up(self, table: AlertTable) -> None:
+        """Take the alerts of committed steps that were not taken before the job ended."""
+        for number, alerts in table.steps(self.step):
+            self.take(list(map(with_row, alerts)), number)
+
+    def report_step(self, step: StepResult, pending: Sequence[Alert] = ()) -> None:
+        """Take the alerts of a step, and those that are pending after it."""
+        if self._bus is not None:
+            self._bus.report_step(step)
+        self.take(list(map(with_row, step.alerts)), step.number)
+        self.set_pending(pending)
+
+    def report_batch(self, alerts: Iterable[AlertRow]) -> None:
+        """Take the alerts of a batch that were not taken before."""
+        self.take(list(map(with_row, alerts)))
+        self.release()
+
+    def finish(self, stop: threading.Event) -> None:
+        """Notify everything now, because the job ends; says what could not be delivered."""
+        if not self.drain(stop, WAIT_LIMIT):
+            self._print_line(f"Not everybody was notified; the next run goes on. {self.counts()}")
+
+    def _with_default(self) -> NotifyConfig:
+        """The configuration, with the default inhibition where it has none."""
+        config = self._read_config
+        return config if config.inhibit is not None else attrs.evolve(config, inhibit=default_inhibition(self._rules))
+
+    def _next_config(self) -> NotifyConfig | None:
+        config = self._source.read_changed()
+        if config is None and not self._has_other_rules:
+            return None
+        self._has_other_rules = False
+        if config is not None:
+            self._read_config = config
+            self._print_line("Read the configuration of notifications again")
+        return self._with_default()
+
+    def _sender(self, integration: Integration) -> NotificationSender:
+        if isinstance(integration.settings, BusConfig):
+            return BusSender(None if self._bus is None else self._bus.publish)
+        return integration.settings.make_sender()

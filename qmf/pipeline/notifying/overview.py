@@ -16,9 +16,17 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.notifying.matchers import Matcher, all_match
 from qmf.pipeline.notifying.muting import Inhibitor, InhibitRule, Mute, Muting
 from qmf.pipeline.notifying.notification import webhook_alert
-from qmf.pipeline.notifying.notifier import ENDED_TEXT, INHIBIT_TEXT, PENDING_TEXT, read_ended
 from qmf.pipeline.notifying.silences import SilenceFile
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState, read_state
+from qmf.pipeline.notifying.state import (
+    ENDED_TEXT,
+    INHIBIT_TEXT,
+    PENDING_TEXT,
+    IntegrationCounts,
+    NotificationState,
+    SentState,
+    read_ended,
+    read_state,
+)
 
 #: The folder of the notifications' state, in the folder of the tables of alerts.
 NOTIFY_FOLDER = "_notify"

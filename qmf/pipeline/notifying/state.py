@@ -22,6 +22,9 @@ from qmf.pipeline.state_database import StateDatabase, stored_state
 #: Its name in the folder of the notifications' state.
 STATE = "notifications.db"
 
+#: Names of texts in it.
+STEP_TEXT, INHIBIT_TEXT, PENDING_TEXT, ENDED_TEXT = "step", "inhibit", "pending", "ended"
+
 _TABLES = """
 CREATE TABLE IF NOT EXISTS texts (name TEXT PRIMARY KEY, content TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS alerts (id TEXT PRIMARY KEY, content TEXT NOT NULL);
@@ -208,6 +211,11 @@ def read_state(folder: Path, *texts: str) -> tuple[NotificationState, dict[str, 
         raise LakeError(f"{path}: no such file; `qmf-pipeline correlate` with notifications makes it")
     with stored_state(path) as connection:
         return _load(connection), {name: _text(connection, name) for name in texts}
+
+
+def read_ended(text: str) -> list[tuple[Alert, int]]:
+    """The alerts of `ENDED_TEXT` with the times of their ends, ns since 1970."""
+    return [(Alert(**content), int(at)) for content, at in json.loads(text or "[]")]
 
 
 def _text(connection: sqlite3.Connection, name: str) -> str:

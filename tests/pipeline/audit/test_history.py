@@ -12,8 +12,7 @@ pytest.importorskip("duckdb")
 
 from pipeline.audit_parts import audit_tables
 
-from qmf.pipeline.audit.history import history
-from qmf.pipeline.audit.lifetimes import lifetimes
+from qmf.pipeline.audit.history import history, lifetimes
 from qmf.pipeline.audit.schemas import LIFE_KEY, PARTS, TABLES
 from qmf.pipeline.audit.state import part_table
 

@@ -14,8 +14,14 @@ from qmf.pipeline.cli import main
 from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.notifying.matchers import parse_matchers
 from qmf.pipeline.notifying.muting import InhibitRule
-from qmf.pipeline.notifying.notifier import INHIBIT_TEXT, PENDING_TEXT
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState, StateFile
+from qmf.pipeline.notifying.state import (
+    INHIBIT_TEXT,
+    PENDING_TEXT,
+    IntegrationCounts,
+    NotificationState,
+    SentState,
+    StateFile,
+)
 
 S = 10**9
 HOUR = 3600 * S

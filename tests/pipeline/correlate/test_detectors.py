@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qmf.pipeline.correlate import Rule, parse_rules
+from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.detectors import create_detector
 from qmf.pipeline.correlate.detectors.base import (
     BEGIN,
     GONE,
     OPEN,
-    AlertChange,
     Detector,
     DetectorContext,
     Signal,
@@ -23,9 +24,10 @@ from qmf.pipeline.correlate.detectors.base import (
 )
 from qmf.pipeline.correlate.detectors.events import EVENT, MATCHING, OTHER
 from qmf.pipeline.correlate.detectors.values import DIVIDEND, DIVISOR
-from qmf.pipeline.correlate.event_time import ConnectionChange, ended_runs, outages
+from qmf.pipeline.correlate.lake_rows import ConnectionChange, ended_runs, outages
 from qmf.pipeline.record.buffers import Cells
 from qmf.pipeline.record.heartbeats import HeartbeatIntervals
+from qmf.schema import Severity
 
 SECOND = 10**9
 
@@ -49,7 +51,7 @@ def drive(
     return [short(change) for change in run(detector, signals, until)]
 
 
-def run(detector: Detector, signals: Sequence[Signal], until: float) -> list[AlertChange]:
+def run(detector: Detector, signals: Sequence[Signal], until: float) -> list[AlertRow]:
     for item in signals:
         if detector.due < item.at:
             detector.advance(item.at)
@@ -58,8 +60,8 @@ def run(detector: Detector, signals: Sequence[Signal], until: float) -> list[Ale
     return detector.changes
 
 
-def short(change: AlertChange) -> tuple[str, float, float]:
-    return (change.change.value, change.began / SECOND, change.at / SECOND)
+def short(change: AlertRow) -> tuple[str, float, float]:
+    return (change.change, change.began_ns / SECOND, change.at_ns / SECOND)
 
 
 JOIN = 'kind = "join"\nevent = {name = "e"}\nobject = {class = "c"}\nwithin = "10s"'
@@ -115,14 +117,14 @@ def test_the_evidence_is_the_first_the_worst_and_the_last_sample() -> None:
     signals = [signal(at, value, fields='{"colour":"red"}') for at, value in values]
     (change,) = run(detector, signals, 99)
     # It was fulfilled at 10 s, when 8 was the last that was known.
-    assert [(item["seq"] // SECOND, item["value"], item["colour"]) for item in change.evidence] == [
+    assert [(item["seq"] // SECOND, item["value"], item["colour"]) for item in json.loads(change.evidence)] == [
         (0, 6, "red"),
         (3, 9, "red"),
         (4, 8, "red"),
     ]
-    assert change.evidence[0]["time"] == "1970-01-01T00:00:00.000000Z"
+    assert json.loads(change.evidence)[0]["time"] == "1970-01-01T00:00:00.000000Z"
     assert change.message == "o of red: 8.0 since 1970-01-01T00:00:00.000000Z"
-    assert (change.window, change.value) == ((0, 10 * SECOND), 8)
+    assert (change.window_start_ns, change.window_end_ns, change.value) == (0, 10 * SECOND, 8)
 
 
 RATE = 'kind = "rate"\nclass = "c"\nvalue = "x"\n'
@@ -342,7 +344,7 @@ levels = [{severity = "warn", above = 5, clear = 4}, {severity = "crit", above =
 def severities(of: Rule, signals: Sequence[Signal], until: float) -> list[tuple[str, str, float]]:
     detector = create_detector(of, "a\no", DetectorContext())
     found = run(detector, signals, until)
-    return [(change.change.value, change.severity.name, change.at / SECOND) for change in found]
+    return [(change.change, Severity(change.severity).name, change.at_ns / SECOND) for change in found]
 
 
 @pytest.mark.parametrize(
@@ -366,7 +368,7 @@ def test_the_highest_level_that_applies_is_the_severity(samples: list[tuple[floa
 def test_a_change_of_the_severity_belongs_to_the_same_incident() -> None:
     detector = create_detector(rule(THRESHOLD + LEVELS), "a\no", DetectorContext())
     raised, changed = run(detector, series((0, 6), (12, 9)), 99)
-    assert (changed.began, changed.labels) == (raised.began, raised.labels)
+    assert (changed.began_ns, changed.labels) == (raised.began_ns, raised.labels)
     assert (raised.message, changed.message) == ("x is 6, above 5 for 10s", "x is 9, above 8 for 10s")
 
 
@@ -374,9 +376,9 @@ def test_an_alert_is_pending_until_its_time() -> None:
     detector = create_detector(rule(THRESHOLD + LEVELS), "a\no", DetectorContext())
     assert run(detector, series((0, 3), (1, 6)), 5) == []
     (waits,) = detector.pending()
-    assert (waits.began, waits.severity, waits.value, waits.message) == (SECOND, 4, 6, "x is 6, above 5 for 10s")
+    assert (waits.began_ns, waits.severity, waits.value, waits.message) == (SECOND, 4, 6, "x is 6, above 5 for 10s")
     (raised,) = run(detector, [], 12)
-    assert (raised.began, raised.at) == (SECOND, 11 * SECOND)
+    assert (raised.began_ns, raised.at_ns) == (SECOND, 11 * SECOND)
     assert list(detector.pending()) == []
     run(detector, series((20, 3)), 21)
     assert list(detector.pending()) == []
@@ -442,11 +444,11 @@ def test_labels_are_those_of_the_subject_and_of_the_rule() -> None:
     (change,) = run(
         create_detector(rule(text), "a\no", DetectorContext()), [signal(1, 6, fields='{"colour":"red"}')], 2
     )
-    assert change.labels == {"alertname": "r", "agent": "a", "object": "o", "team": "t", "colour": "red"}
-    assert change.annotations == {"more": "6.0"}
+    assert json.loads(change.labels) == {"alertname": "r", "agent": "a", "object": "o", "team": "t", "colour": "red"}
+    assert json.loads(change.annotations) == {"more": "6.0"}
     grouped = rule(THRESHOLD + 'above = 5\naggregate = "sum"\nby = ["_agent", "zone", "x + 1"]')
     (change,) = run(create_detector(grouped, "a\nnorth\n7", DetectorContext()), [signal(1, 6)], 2)
-    assert change.labels == {"alertname": "r", "agent": "a", "zone": "north", "by_3": "7"}
+    assert json.loads(change.labels) == {"alertname": "r", "agent": "a", "zone": "north", "by_3": "7"}
 
 
 RATIO = """kind = "ratio"
@@ -467,16 +469,16 @@ def test_a_ratio_is_compared_when_either_side_changes() -> None:
         (4, DIVISOR, "other", 13), (5, GONE, "other", 0), (6, GONE, "two", 0), (7, DIVISOR, "whole", 0),
     )  # fmt: skip
     found = run(detector, signals, 99)
-    assert [(change.key, *short(change)) for change in found] == [
-        ("a\none", "raised", 1, 1),
-        ("a\ntwo", "raised", 2, 2),
-        ("a\none", "cleared", 1, 3),
-        ("a\ntwo", "cleared", 2, 4),
-        ("a\ntwo", "raised", 5, 5),
-        ("a\ntwo", "cleared", 5, 6),
+    assert [(change.subject, *short(change)) for change in found] == [
+        ("a, one", "raised", 1, 1),
+        ("a, two", "raised", 2, 2),
+        ("a, one", "cleared", 1, 3),
+        ("a, two", "cleared", 2, 4),
+        ("a, two", "raised", 5, 5),
+        ("a, two", "cleared", 5, 6),
     ]
     assert found[0].value == 0.6
-    assert found[0].labels == {"alertname": "r", "agent": "a", "object": "one"}
+    assert json.loads(found[0].labels) == {"alertname": "r", "agent": "a", "object": "one"}
 
 
 @pytest.mark.parametrize(
@@ -494,7 +496,7 @@ def test_alerts_of_an_agent_that_said_goodbye_end(text: str, signals: list[Signa
     detector = create_detector(rule(text), "a\no", DetectorContext())
     run(detector, signals, 2)
     detector.goodbye("x", 3 * SECOND)
-    assert [change.change.value for change in detector.changes] == ["raised"]
+    assert [change.change for change in detector.changes] == ["raised"]
     detector.goodbye("a", 4 * SECOND)
     assert [short(change)[::2] for change in detector.changes] == [("raised", 1), ("cleared", 4)]
 

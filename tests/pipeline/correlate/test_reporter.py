@@ -20,10 +20,8 @@ from qmf.errors import QmfError
 from qmf.models.pipeline import console as model
 from qmf.pipeline import LakeError
 from qmf.pipeline.correlate import parse_rules
-from qmf.pipeline.correlate.alert_agent import MAX_EVIDENCE, AlertAgent
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
-from qmf.pipeline.correlate.ledger import AlertLedger
-from qmf.pipeline.correlate.reporter import CorrelationReporter, publish_once
+from qmf.pipeline.correlate.reporter import MAX_EVIDENCE, AlertAgent, AlertLedger, CorrelationReporter, publish_once
 from qmf.schema import Severity
 
 HOUR = 3600 * 10**9

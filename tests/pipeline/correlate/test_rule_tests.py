@@ -10,8 +10,7 @@ from pipeline.lakes import Shop
 from qmf.models.host.schema import CPU
 from qmf.pipeline.cli import main
 from qmf.pipeline.correlate import RuleError
-from qmf.pipeline.correlate.case_rows import expand
-from qmf.pipeline.correlate.rule_tests import load_rule_tests, run_rule_tests
+from qmf.pipeline.correlate.rule_tests import expand, load_rule_tests, run_rule_tests
 from qmf.pipeline.lake.columns import ClassVersion
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -13,14 +13,13 @@ import pytest
 from pipeline.correlation import UnsteadyShop, act, batch, ignore, options
 from pipeline.lakes import SECOND, Shop
 
-from qmf.pipeline.correlate import RuleError, followed, parse_rules
+from qmf.pipeline.correlate import RuleError, batch_input, parse_rules
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.batch_input import CorrelateOptions
-from qmf.pipeline.correlate.detector_table import DetectorTable
 from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.correlate.stream import CorrelationStream
-from qmf.pipeline.correlate.stream_state import StreamState
+from qmf.pipeline.correlate.stream_state import DetectorTable, StreamState
 from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.runners.process import ProcessRunner
@@ -300,7 +299,7 @@ message = "{name} has {value} more than {nextRef.name}"
 
 
 def test_followed_objects_are_read_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "_FEW", 2)
+    monkeypatch.setattr(batch_input, "_FEW", 2)
     read: list[int] = []
 
     def follow(self: SignalReader, rows: Mapping[str, Any]) -> None:

@@ -12,9 +12,7 @@ from qmf.pipeline.notifying.config import Route, bus_config, with_bus
 from qmf.pipeline.notifying.config_file import config_errors, has_config, load_config, parse_config
 from qmf.pipeline.notifying.matchers import parse_matchers
 from qmf.pipeline.notifying.muting import InhibitRule, default_inhibition
-from qmf.pipeline.notifying.receivers.base import Secret
-from qmf.pipeline.notifying.receivers.bus import BusConfig
-from qmf.pipeline.notifying.receivers.file import FileConfig
+from qmf.pipeline.notifying.receivers.base import BusConfig, FileConfig, Secret
 from qmf.pipeline.notifying.receivers.http import AlertmanagerConfig, WebhookConfig
 from qmf.pipeline.notifying.receivers.mail import MailConfig
 

@@ -17,13 +17,13 @@ from pipeline.notifying.servers import HttpLog, MailLog, http_server, smtp_serve
 from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.receivers.base import (
+    FileConfig,
     NotificationSender,
     RefusedError,
     Secret,
     TlsSettings,
     UnreachableError,
 )
-from qmf.pipeline.notifying.receivers.file import FileConfig
 from qmf.pipeline.notifying.receivers.http import AlertmanagerConfig, HttpConfig, WebhookConfig
 from qmf.pipeline.notifying.receivers.mail import MailConfig
 

@@ -55,7 +55,7 @@ class AbsenceDetector(Detector):
         self._last = evidence_of(signal._replace(value=None))
         agent = None if self._of.per is Per.RULE else signal.agent
         self._origin = [agent, signal.object if self._of.per is Per.OBJECT else None]
-        if self._open is not None and heard > self._open.at:
+        if self._open is not None and heard > self._open.at_ns:
             self._clear_alert(signal.at, "heard again", [self._last])
         self.due = self._due_without_outages()
 

@@ -6,7 +6,6 @@ keys of `dump`, and of the detectors' `_state`.
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from qmf.pipeline.correlate.alerts import NAME_LABEL
+from qmf.pipeline.correlate.alerts import NAME_LABEL, AlertRow, compact_json
 from qmf.pipeline.correlate.message_templates import iso, render, render_template
 from qmf.pipeline.correlate.rules import Rule
 from qmf.schema import Severity
@@ -39,31 +38,19 @@ _IDENTITIES = 16
 
 
 class Signal(NamedTuple):
-    """A row of the lake, as a rule sees it.
+    """A row of the lake, as a rule sees it."""
 
-    Attributes:
-        at: its time for the rule: its own time, or that of its arrival where its own can't be right.
-        ts: its own time.
-        run, seq: identify the row in the lake.
-        epoch: of the agent.
-        role: its meaning for the rule; `GONE`, `BEGIN`, or as the detector defines.
-        value: of the rule's expression.
-        ident: the same for an event that was recorded twice.
-        agent, object: of the row.
-        fields: the columns for the rule's texts and evidence, as JSON.
-    """
-
-    at: int
-    ts: int
-    run: str
+    at: int  #: its time for the rule: its own time, or that of its arrival where its own can't be right
+    ts: int  #: its own time
+    run: str  #: and `seq`: identify the row in the lake
     seq: int
-    epoch: int | None
-    role: int
-    value: float | None
-    ident: str | None
-    agent: str | None
+    epoch: int | None  #: of the agent
+    role: int  #: its meaning for the rule; `GONE`, `BEGIN`, or as the detector defines
+    value: float | None  #: of the rule's expression
+    ident: str | None  #: the same for an event that was recorded twice
+    agent: str | None  #: and `object`: of the row
     object: str | None
-    fields: str | None
+    fields: str | None  #: the columns for the rule's texts and evidence, as JSON
 
 
 @attrs.define
@@ -74,73 +61,27 @@ class DetectorContext:
     ended: Mapping[str, int] = attrs.field(factory=dict)
 
 
-class AlertTransition(enum.Enum):
-    """What happens to an alert; the value is that in the table."""
-
-    RAISED = "raised"
-    CHANGED = "changed"  #: another severity
-    CLEARED = "cleared"
+#: The attributes of open alerts in stored states, with those of the table.
+_STORED = {"began": "began_ns", "at": "at_ns"} | {name: name for name in ("severity", "message", "agent", "object")}
+_TEXTS = ("labels", "annotations")
 
 
-@attrs.frozen(kw_only=True)
-class AlertChange:
-    """An alert is raised, cleared, or has another severity; the last one of a subject is its open alert.
-
-    Attributes:
-        key: of the subject.
-        change: what happens.
-        severity: of the alert from now on.
-        began: when the incident began; rule, subject and this time identify the alert.
-        at: when the rule was fulfilled, or the alert was changed or cleared.
-        window: the time of the evidence.
-        value: that decided.
-        agent, object: of the alert; None where the subject has none.
-        message: text of the alert.
-        labels, annotations: of the alert.
-        reason: why it was cleared; otherwise empty.
-        evidence: samples and events.
-    """
-
-    key: str
-    change: AlertTransition = AlertTransition.RAISED
-    severity: Severity
-    began: int
-    at: int
-    window: tuple[int, int] = (0, 0)
-    value: float | None = None
-    agent: str | None
-    object: str | None
-    message: str
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-    reason: str = ""
-    evidence: Sequence[Mapping[str, Any]] = ()
-
-    @property
-    def raised(self) -> bool:
-        """True where the alert is raised."""
-        return self.change is AlertTransition.RAISED
-
-    def clear(self, at: int, reason: str) -> AlertChange:
-        """The end of the alert."""
-        end = max(at, self.at)
-        cleared = AlertTransition.CLEARED
-        return attrs.evolve(
-            self, change=cleared, at=end, window=(self.began, end), value=None, reason=reason, evidence=()
-        )
-
-    def dump(self) -> dict[str, Any]:
-        """What is stored of an open alert."""
-        return {name: getattr(self, name) for name in _STORED}
-
-    @classmethod
-    def load(cls, key: str, content: Mapping[str, Any]) -> AlertChange:
-        """The reverse of `dump`."""
-        return cls(**{**content, "key": key, "severity": Severity(content["severity"])})
+def stored_alert(alert: AlertRow) -> dict[str, Any]:
+    """What is stored of an open alert."""
+    texts = {name: json.loads(getattr(alert, name)) for name in _TEXTS}
+    return {name: getattr(alert, column) for name, column in _STORED.items()} | texts
 
 
-#: The attributes of open alerts in stored states.
-_STORED = ("began", "at", "severity", "message", "agent", "object", "labels", "annotations")
+def restored_alert(rule: str, kind: str, key: str, content: Mapping[str, Any]) -> AlertRow:
+    """An open alert from what is stored of it."""
+    columns: dict[str, Any] = {column: content[name] for name, column in _STORED.items()}
+    columns |= {name: compact_json(content[name]) for name in _TEXTS}
+    began = content["began"]
+    return AlertRow(
+        alert_id=alert_id(rule, key, began), change="raised", rule=rule, rule_hash="", kind=kind,
+        subject=subject_of(key), reason="", value=None, window_start_ns=began, window_end_ns=content["at"],
+        evidence="[]", **columns,
+    )  # fmt: skip
 
 
 #: A signal as evidence, short and ready for JSON: at, ts, run, seq, value, fields.
@@ -153,37 +94,33 @@ def evidence_of(signal: Signal, value: float | None = None) -> Evidence:
     return [signal.at, signal.ts, signal.run, signal.seq, shown, signal.fields]
 
 
-def fields_of(evidence: Evidence) -> dict[str, Any]:
-    """The columns of a piece of evidence."""
-    found: dict[str, Any] = json.loads(evidence[5]) if evidence[5] else {}
-    return found
-
-
-def published_evidence(evidence: Evidence) -> dict[str, Any]:
-    """Evidence as it is published."""
-    at, ts, run, seq, value, _fields = evidence
-    shown: dict[str, Any] = {"time": iso(ts), "run": run, "seq": seq}
-    if at != ts:
-        shown["counted"] = iso(at)
-    if value is not None:
-        shown["value"] = value
-    return shown | fields_of(evidence)
+def published_evidence(several: Sequence[Evidence]) -> str:
+    """Pieces of evidence as they are published, as JSON."""
+    found = []
+    for at, ts, run, seq, value, fields in several:
+        shown: dict[str, Any] = {"time": iso(ts), "run": run, "seq": seq}
+        if at != ts:
+            shown["counted"] = iso(at)
+        if value is not None:
+            shown["value"] = value
+        found.append(shown | (json.loads(fields) if fields else {}))
+    return compact_json(found)
 
 
 class Detector:
     """Base of all detectors.
 
     Attributes:
-        changes: of alerts, so far.
+        changes: of alerts, so far; without the hash of the rule.
         due: `advance` has something to do after this time; `NEVER` for nothing.
     """
 
     def __init__(self, rule: Rule, key: str) -> None:
         self._rule = rule
         self._key = key
-        self.changes: list[AlertChange] = []
+        self.changes: list[AlertRow] = []
         self.due = NEVER
-        self._open: AlertChange | None = None
+        self._open: AlertRow | None = None
         self._recent_idents: list[str] = []
 
     def feed(self, signal: Signal) -> None:
@@ -202,7 +139,7 @@ class Detector:
     def on_ends_known(self) -> None:
         """The context is another one than before."""
 
-    def pending(self) -> Iterable[AlertChange]:
+    def pending(self) -> Iterable[AlertRow]:
         """The alerts whose condition holds, but not for long enough yet, as they would be raised."""
         return ()
 
@@ -210,7 +147,7 @@ class Detector:
         """The state after everything before `now` as JSON, or None for that of a new detector."""
         state = {name: value for name, value in self._state(now).items() if value not in (None, [], {})}
         if self._open is not None:
-            state["open"] = self._open.dump()
+            state["open"] = stored_alert(self._open)
         if state and self._recent_idents:
             state["idents"] = self._recent_idents
         return json.dumps(state, separators=(",", ":")) if state else None
@@ -219,7 +156,8 @@ class Detector:
         """Restore a state from `dump`."""
         state = json.loads(text)
         found = state.pop("open", None)
-        self._open = None if found is None else AlertChange.load(self._key, found)
+        rule = self._rule
+        self._open = None if found is None else restored_alert(rule.name, rule.kind.value, self._key, found)
         self._recent_idents = state.pop("idents", [])
         self._restore(state)
 
@@ -259,7 +197,7 @@ class Detector:
         change = self._alert_change(at, began, evidence, origin, severity, values)
         if self._open is not None:
             # Labels identify the alert, so they stay as they were.
-            change = attrs.evolve(change, change=AlertTransition.CHANGED, labels=self._open.labels)
+            change = attrs.evolve(change, change="changed", labels=self._open.labels)
         self._open = change
         self.changes.append(change)
 
@@ -271,11 +209,11 @@ class Detector:
         origin: tuple[str | None, str | None],
         severity: Severity | None,
         values: Mapping[str, Any],
-    ) -> AlertChange:
+    ) -> AlertRow:
         """The alert as it is raised."""
         fields: dict[str, Any] = {}
         for item in evidence:
-            fields |= fields_of(item)
+            fields |= json.loads(item[5]) if item[5] else {}
         severity = self._rule.severity if severity is None else severity
         known = {
             **fields,
@@ -288,21 +226,29 @@ class Detector:
             "severity": severity.name.lower(),
             **values,
         }
-        return AlertChange(
-            key=self._key,
-            severity=severity,
-            began=began,
-            at=at,
-            window=(min([began, *(item[0] for item in evidence)]), at),
-            value=values.get("value"),
+        annotations = {
+            name: render_template(self._rule, template, known) for name, template in self._rule.annotations.items()
+        }
+        return AlertRow(
+            alert_id=alert_id(self._rule.name, self._key, began),
+            change="raised",
+            rule=self._rule.name,
+            rule_hash="",
+            kind=self._rule.kind.value,
+            severity=int(severity),
+            subject=known["subject"],
             agent=origin[0],
             object=origin[1],
             message=render(self._rule, known),
-            labels=self._labels(origin, known),
-            annotations={
-                name: render_template(self._rule, template, known) for name, template in self._rule.annotations.items()
-            },
-            evidence=[published_evidence(item) for item in evidence],
+            reason="",
+            value=values.get("value"),
+            began_ns=began,
+            at_ns=at,
+            window_start_ns=min([began, *(item[0] for item in evidence)]),
+            window_end_ns=at,
+            evidence=published_evidence(evidence),
+            labels=compact_json(self._labels(origin, known)),
+            annotations=compact_json(annotations),
         )
 
     def _labels(self, origin: tuple[str | None, str | None], values: Mapping[str, Any]) -> dict[str, str]:
@@ -321,8 +267,8 @@ class Detector:
     def _clear_alert(self, at: int, reason: str, evidence: Sequence[Evidence], value: float | None = None) -> None:
         """Clear the open alert."""
         assert self._open is not None
-        shown = [published_evidence(item) for item in evidence]
-        self.changes.append(attrs.evolve(self._open.clear(at, reason), value=value, evidence=shown))
+        cleared = self._open.clear(at, reason)
+        self.changes.append(attrs.evolve(cleared, value=value, evidence=published_evidence(evidence)))
         self._open = None
 
 
@@ -339,10 +285,10 @@ def alert_id(rule: str, key: str, began: int) -> str:
     return hashlib.sha256(f"{rule}\x1f{key}\x1f{began}".encode()).hexdigest()[:32]
 
 
-def open_alerts(key: str, state: str) -> Iterator[AlertChange]:
+def open_alerts(rule: str, kind: str, key: str, state: str) -> Iterator[AlertRow]:
     """The open alerts in a state from `Detector.dump` of a subject."""
     found = json.loads(state)
     if "open" in found:
-        yield AlertChange.load(key, found["open"])
+        yield restored_alert(rule, kind, key, found["open"])
     for own, inner in found.get("quotients", {}).items():
-        yield from open_alerts(own, inner)
+        yield from open_alerts(rule, kind, own, inner)

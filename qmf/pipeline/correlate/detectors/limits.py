@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.detectors.base import NEVER, AlertChange, Detector, Evidence, Signal, evidence_of
+from qmf.pipeline.correlate.alerts import AlertRow
+from qmf.pipeline.correlate.detectors.base import NEVER, Detector, Evidence, Signal, evidence_of
 from qmf.pipeline.correlate.message_templates import human
 from qmf.pipeline.correlate.rules import Level, Limits, RatioRule, ValueRule
 from qmf.views.times import duration_text
@@ -84,7 +85,7 @@ class LimitDetector(Detector):
                 self._activate(at)
                 self._set_due()
 
-    def pending(self) -> Iterable[AlertChange]:
+    def pending(self) -> Iterable[AlertRow]:
         if self._open is None and self._kept:
             (index,) = [n for n, since in enumerate(self._since) if since is not None][-1:]
             yield self._alert_change(
@@ -108,7 +109,7 @@ class LimitDetector(Detector):
                 for lower in range(index + 1):
                     if self._good[lower] is None:
                         self._good[lower] = 0
-        began = self._began() if self._open is None else self._open.began
+        began = self._began() if self._open is None else self._open.began_ns
         for index, good in enumerate(self._good):
             if good is not None:
                 self._since[index] = None

@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.detectors.base import GONE, GOODBYE, NEVER, AlertChange, Detector, Signal
+from qmf.pipeline.correlate.alerts import AlertRow
+from qmf.pipeline.correlate.detectors.base import GONE, GOODBYE, NEVER, Detector, Signal
 from qmf.pipeline.correlate.detectors.limits import LimitDetector
 from qmf.pipeline.correlate.rules import SECOND, Aggregate, RateRule, RatioRule, ValueRule
 
@@ -273,7 +274,7 @@ class RatioDetector(Detector):
             if name.partition("\n")[0] == agent:
                 self._remove(name, at, GOODBYE)
 
-    def pending(self) -> Iterable[AlertChange]:
+    def pending(self) -> Iterable[AlertRow]:
         for quotient in self._quotients.values():
             yield from quotient.pending()
 

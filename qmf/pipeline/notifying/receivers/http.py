@@ -39,23 +39,15 @@ _SHOWN = 200
 
 @attrs.frozen(kw_only=True)
 class HttpConfig:
-    """How a URL is reached; the names are those of Alertmanager's `http_config`.
+    """How a URL is reached; the names are those of Alertmanager's `http_config`."""
 
-    Attributes:
-        username, password: for basic authentication.
-        authorization_type, credentials: for a header ``Authorization``.
-        tls: of ``https``.
-        proxy_url: proxy; None for none.
-        follow_redirects: answers may refer to other URLs.
-    """
-
-    username: str | None = None
+    username: str | None = None  #: and `password`: for basic authentication
     password: Secret | None = None
-    authorization_type: str = "Bearer"
+    authorization_type: str = "Bearer"  #: and `credentials`: for a header ``Authorization``
     credentials: Secret | None = None
-    tls: TlsSettings = attrs.field(factory=TlsSettings)
-    proxy_url: str | None = None
-    follow_redirects: bool = True
+    tls: TlsSettings = attrs.field(factory=TlsSettings)  #: of ``https``
+    proxy_url: str | None = None  #: proxy; None for none
+    follow_redirects: bool = True  #: answers may refer to other URLs
 
 
 @attrs.frozen(kw_only=True)

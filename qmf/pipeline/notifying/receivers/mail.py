@@ -52,38 +52,24 @@ TEXT = """\
 
 @attrs.frozen(kw_only=True)
 class MailConfig(ReceiverSettings):
-    """Mail.
+    """Mail."""
 
-    Attributes:
-        to, sender: addresses.
-        host, port: of the SMTP server.
-        hello: name of this machine for the server; None for the machine's own.
-        username, password: login; None for none.
-        require_tls: STARTTLS is used, and it is an error where the server doesn't offer it.
-        implicit_tls: the connection is TLS from its beginning.
-        tls: of both.
-        headers: further headers, templates.
-        subject, text: templates.
-        html: template of a second form of the text; None for none.
-        timeout: seconds.
-    """
-
-    to: tuple[str, ...]
+    to: tuple[str, ...]  #: and `sender`: addresses
     sender: str
-    host: str
+    host: str  #: and `port`: of the SMTP server
     port: int = 25
-    hello: str | None = None
-    username: str | None = None
+    hello: str | None = None  #: name of this machine for the server; None for the machine's own
+    username: str | None = None  #: and `password`: login; None for none
     password: Secret | None = None
-    require_tls: bool = True
-    implicit_tls: bool = False
-    tls: TlsSettings = attrs.field(factory=TlsSettings)
+    require_tls: bool = True  #: STARTTLS is used, and it is an error where the server doesn't offer it
+    implicit_tls: bool = False  #: the connection is TLS from its beginning
+    tls: TlsSettings = attrs.field(factory=TlsSettings)  #: of both
     send_resolved: bool = False
-    headers: tuple[tuple[str, str], ...] = ()
-    subject: str = SUBJECT
+    headers: tuple[tuple[str, str], ...] = ()  #: further headers, templates
+    subject: str = SUBJECT  #: and `text`: templates
     text: str = TEXT
-    html: str | None = None
-    timeout: float = TIMEOUT
+    html: str | None = None  #: template of a second form of the text; None for none
+    timeout: float = TIMEOUT  #: seconds
 
     def make_sender(self) -> NotificationSender:
         return MailSender(self)

@@ -18,12 +18,11 @@ from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.notifying.config import bus_config
 from qmf.pipeline.notifying.config_file import ConfigSource
 from qmf.pipeline.notifying.notification import AlertNotification
-from qmf.pipeline.notifying.receivers.base import UnreachableError
-from qmf.pipeline.notifying.receivers.bus import BusSender, with_row
+from qmf.pipeline.notifying.receivers.base import BusSender, UnreachableError, with_row
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.notifying.job import JobNotifier
+from qmf.pipeline.notifying.notifier import JobNotifier
 
 S = 10**9
 
@@ -167,7 +166,7 @@ def test_a_dead_agent_raises_one_alert(tmp_path: Path, http: HttpLog) -> None:
     job = alerts.start()
     try:
         job.report_batch([DEAD, ROW])
-        job.drain(threading.Event())
+        job.finish(threading.Event())
         assert alerts.told() == [("dead", "firing")]
         job.replace_rules(parse_rules(RULES[RULES.index("[full]") :]))
         wait_until(lambda: ("full", "firing") in alerts.told(), "the other alert, since nothing inhibits it now")
@@ -204,13 +203,13 @@ def test_all_kinds_of_receivers_and_a_change_of_the_file(tmp_path: Path, http: H
 def test_what_a_job_cannot_tell_at_its_end_is_said(
     tmp_path: Path, http: HttpLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qmf.pipeline.notifying.job.WAIT_LIMIT", 0.1)
+    monkeypatch.setattr("qmf.pipeline.notifying.notifier.WAIT_LIMIT", 0.1)
     alerts = Alerts(tmp_path, http)
     http.answers = [503] * 100
     job = alerts.start()
     try:
         job.report_batch([ROW])
-        job.drain(threading.Event())
+        job.finish(threading.Event())
         assert any(line.startswith("Not everybody was notified; the next run goes on. ") for line in alerts.lines)
     finally:
         job.close()
