@@ -8,7 +8,7 @@ from functools import partial
 from qmf.pipeline.audit.job import audit_lake
 from qmf.pipeline.audit.stream import AuditStream
 from qmf.pipeline.audit.tables import AuditOptions
-from qmf.pipeline.commands.base import Subcommand, add_stream, print_line, storage_of
+from qmf.pipeline.commands.base import Subcommand, add_options, add_stream, print_line, storage_of
 from qmf.pipeline.commands.running import follow, job_runner
 from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.location import job_path
@@ -17,9 +17,7 @@ from qmf.pipeline.runners.runner import Runner
 
 def _options(parser: argparse.ArgumentParser, *, job: str, tables: str) -> None:
     parser.description = f"Make tables of {tables}, in this process, or on Spark by --master or --conf."
-    parser.add_argument(
-        "--out", metavar="DIR", help=f"folder of the tables; default: LAKE/_tables/{job}/batch, or .../stream"
-    )
+    add_options(parser, f"--out DIR  folder of the tables; default: LAKE/_tables/{job}/batch, or .../stream")
     add_stream(parser, every="1 minute", late=None)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,24 +34,17 @@ DEFAULT_URL = "amqp://127.0.0.1:5672"
 
 @attrs.frozen
 class Subcommand:
-    """One subcommand.
+    """One subcommand."""
 
-    Attributes:
-        name: what the user types.
-        help: one line without a full stop.
-        options: adds its own options to a parser that has `--config`, `--lake` and `--verbose`.
-        run: does the work; a `QmfError` becomes one line and exit code 2.
-        spark: it may run on Spark: adds `--master` and `--conf`, for `job_runner`.
-        lake: it needs `--lake`; otherwise its own options say where its data are.
-        actions: subcommands of its own, of which one must be given; then only name and help of this one count.
-    """
-
-    name: str
-    help: str
+    name: str  #: what the user types
+    help: str  #: one line without a full stop
+    #: adds its own options to a parser that has `--config`, `--lake` and `--verbose`
     options: Callable[[argparse.ArgumentParser], None] = lambda _parser: None
+    #: does the work; a `QmfError` becomes one line and exit code 2
     run: Callable[[argparse.Namespace], None] = lambda _options: None
-    spark: bool = False
-    lake: bool = True
+    spark: bool = False  #: it may run on Spark: adds `--master` and `--conf`, for `job_runner`
+    lake: bool = True  #: it needs `--lake`; otherwise its own options say where its data are
+    #: subcommands of its own, of which one must be given; then only name and help of this one count
     actions: tuple[Subcommand, ...] = ()
 
 
@@ -132,35 +126,32 @@ def storage_of(options: argparse.Namespace) -> dict[str, str]:
 
 def add_common(parser: argparse.ArgumentParser, *, spark: bool, lake: bool = True) -> None:
     """Add the options that every subcommand has."""
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="TOML file with options in tables [all] and [COMMAND]"
-    )
+    several = {"action": "append", "type": _setting, "default": []}
+    text = "--config FILE  TOML file with options in tables [all] and [COMMAND]\n"
     if lake:
-        text = "folder or URL of the lake, e.g. s3://bucket/lake"
-        parser.add_argument("--lake", required=True, metavar="DIR", help=text)
-        parser.add_argument(
-            "--storage",
-            action="append",
-            type=_setting,
-            default=[],
-            metavar="KEY=VALUE",
-            help="a setting of the object store, e.g. AWS_ENDPOINT_URL=http://127.0.0.1:9000, otherwise from the "
-            "environment; may be repeated",
-        )
-    parser.add_argument("-v", "--verbose", action="store_true", help="log more")
+        text += """--lake DIR  folder or URL of the lake, e.g. s3://bucket/lake
+            --storage KEY=VALUE  a setting of the object store, e.g. AWS_ENDPOINT_URL=http://127.0.0.1:9000, otherwise
+                from the environment; may be repeated\n"""
+    text += "-v, --verbose  log more\n"
     if spark:
-        parser.add_argument(
-            "--master", metavar="URL", help="run on Spark, at this URL of a master; default: in this process"
-        )
-        parser.add_argument(
-            "--conf",
-            action="append",
-            type=_setting,
-            default=[],
-            metavar="KEY=VALUE",
-            help="run on Spark with a setting of it, e.g. spark.driver.memory=4g, without --master at "
-            f"{DEFAULT_MASTER}; may be repeated",
-        )
+        text += f"""--master URL  run on Spark, at this URL of a master; default: in this process
+            --conf KEY=VALUE  run on Spark with a setting of it, e.g. spark.driver.memory=4g, without --master at
+                {DEFAULT_MASTER}; may be repeated"""
+    add_options(parser, text, config={"type": Path}, lake={"required": True}, storage=several, conf=several)
+
+
+def add_options(parser: argparse.ArgumentParser, text: str, **more: Mapping[str, Any]) -> None:
+    """Add options, each as ``-d, --duration TIME`` and two blanks before its help; those without a value are flags.
+
+    `more` are further arguments of argparse, by the long name.
+    """
+    for option in re.split(r"\n\s*(?=-)", text.strip()):
+        names, _, help = re.sub(r"\n\s*", " ", option).partition("  ")
+        *short, long = names.split(", ")
+        name, _, value = long.partition(" ")
+        given: dict[str, Any] = {"metavar": value} if value else {"action": "store_true"}
+        given |= more.get(name.lstrip("-").replace("-", "_"), {})
+        parser.add_argument(*short, name, help=help.strip(), **given)
 
 
 def add_broker(parser: argparse.ArgumentParser, purpose: str = "") -> None:
@@ -177,33 +168,30 @@ def broker_target(options: argparse.Namespace) -> BrokerTarget:
 
 def add_days(parser: argparse.ArgumentParser) -> None:
     """Add `--from` and `--to`: the days of a batch, as `first` and `last`."""
-    parser.add_argument(
-        "--from", dest="first", type=date, metavar="DAY", help="first day of a batch, e.g. 2030-01-31 or yesterday"
-    )
-    parser.add_argument("--to", dest="last", type=date, metavar="DAY", help="last day of a batch")
+    text = """
+        --from DAY  first day of a batch, e.g. 2030-01-31 or yesterday
+        --to DAY  last day of a batch
+    """
+    add_options(parser, text, **{"from": {"dest": "first", "type": date}, "to": {"dest": "last", "type": date}})
 
 
 def add_stream(parser: argparse.ArgumentParser, *, every: str = "10 seconds", late: str | None = "10 minutes") -> None:
     """Add the options of streams: `stream`, `once`, `late` if it has a default, `every`."""
-    parser.add_argument("--stream", action="store_true", help="follow the lake until a signal ends it")
-    parser.add_argument("--once", action="store_true", help="a stream ends when it has read all that is in the lake")
-    if late is not None:
-        help = "how long a stream waits for late data"
-        parser.add_argument("--late", type=duration, default=late, metavar="TIME", help=help)
-    help = "time from batch to batch of a stream"
-    parser.add_argument("--every", type=duration, default=every, metavar="TIME", help=help)
+    text = """
+        --stream  follow the lake until a signal ends it
+        --once  a stream ends when it has read all that is in the lake
+        --late TIME  how long a stream waits for late data
+        --every TIME  time from batch to batch of a stream
+    """
+    text = text if late is not None else re.sub("--late.*", "", text)
+    times = {name: {"type": duration, "default": default} for name, default in (("late", late), ("every", every))}
+    add_options(parser, text, **times)
 
 
 def add_classes(parser: argparse.ArgumentParser) -> None:
     """Add `--class`: names of classes, as `classes`."""
-    parser.add_argument(
-        "--class",
-        dest="classes",
-        type=comma_separated,
-        default=(),
-        metavar="NAMES",
-        help="e.g. cpu,qmf.host:disk; default: all",
-    )
+    more = {"dest": "classes", "type": comma_separated, "default": ()}
+    add_options(parser, "--class NAMES  e.g. cpu,qmf.host:disk; default: all", **{"class": more})
 
 
 def _setting(text: str) -> tuple[str, str]:

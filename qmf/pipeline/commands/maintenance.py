@@ -7,7 +7,7 @@ import itertools
 import sys
 
 from qmf._option_values import number, positive_number, whole_number
-from qmf.pipeline.commands.base import Subcommand, check_lake, date, open_lake, print_line
+from qmf.pipeline.commands.base import Subcommand, add_options, check_lake, date, open_lake, print_line
 from qmf.pipeline.commands.running import job_runner
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake import maintenance
@@ -19,16 +19,12 @@ _MB = 1024 * 1024
 
 
 def _optimize_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--before", type=date, metavar="DAY", help="only days before this one, e.g. 2030-01-31 or today; default: all"
-    )
-    parser.add_argument(
-        "--target-mb",
-        type=positive_number,
-        default=maintenance.TARGET_BYTES / _MB,
-        metavar="MB",
-        help="size of files at most",
-    )
+    text = """
+        --before DAY  only days before this one, e.g. 2030-01-31 or today; default: all
+        --target-mb MB  size of files at most
+    """
+    size = {"type": positive_number, "default": maintenance.TARGET_BYTES / _MB}
+    add_options(parser, text, before={"type": date}, target_mb=size)
 
 
 def _optimize(options: argparse.Namespace) -> None:
@@ -39,9 +35,9 @@ def _optimize(options: argparse.Namespace) -> None:
 
 
 def _retain_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--days", type=whole_number, required=True, metavar="N", help="days before today that are kept")
+    add_options(parser, "--days N  days before today that are kept", days={"type": whole_number, "required": True})
     _vacuum_options(parser)
-    parser.add_argument("--yes", action="store_true", help="drop more than half of the rows without a question")
+    add_options(parser, "--yes  drop more than half of the rows without a question")
 
 
 def _retain(options: argparse.Namespace) -> None:
@@ -53,13 +49,8 @@ def _retain(options: argparse.Namespace) -> None:
 
 
 def _vacuum_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--grace-days",
-        type=number,
-        default=float(maintenance.GRACE_DAYS),
-        metavar="N",
-        help="days that files stay which the last version does not need",
-    )
+    grace = {"type": number, "default": float(maintenance.GRACE_DAYS)}
+    add_options(parser, "--grace-days N  days that files stay which the last version does not need", grace_days=grace)
 
 
 def _vacuum(options: argparse.Namespace) -> None:
@@ -83,7 +74,7 @@ VACUUM = Subcommand("vacuum", "Delete files that no version needs any more", _va
 
 
 def _check_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--repair", action="store_true", help="repair what can be; no recorder may run meanwhile")
+    add_options(parser, "--repair  repair what can be; no recorder may run meanwhile")
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -8,7 +8,15 @@ from pathlib import Path
 from qmf._event_loop import on_end_signals, run
 from qmf._option_values import count, number, seconds
 from qmf.console.aio import Client
-from qmf.pipeline.commands.base import Subcommand, add_broker, broker_target, open_lake, print_line, print_or_stop
+from qmf.pipeline.commands.base import (
+    Subcommand,
+    add_broker,
+    add_options,
+    broker_target,
+    open_lake,
+    print_line,
+    print_or_stop,
+)
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.waiting import Share
 from qmf.pipeline.record.lake_recorder import DEFAULT_CELLS, DEFAULT_INTERVAL, LakeRecorder, RecorderCounts
@@ -18,41 +26,30 @@ from qmf.pipeline.record.quiet_tables import QUIET_INTERVAL, QuietTables
 
 def _options(parser: argparse.ArgumentParser) -> None:
     add_broker(parser)
-    parser.add_argument("--wait", action="store_true", help="wait for a broker that cannot be reached at the start")
-    parser.add_argument("--name", default="recorder", help="unique among the recorders of a lake; default: %(default)s")
-    parser.add_argument(
-        "--share",
-        type=_share,
-        metavar="K/N",
-        help="record only the agents of this share, such as 2/5: recorders of other shares and names have the others",
-    )
-    parser.add_argument(
-        "--interval", type=seconds, default=DEFAULT_INTERVAL, metavar="S", help="seconds between commits"
-    )
-    parser.add_argument(
-        "--quiet-interval",
-        type=number,
-        default=QUIET_INTERVAL,
-        metavar="S",
-        help="seconds between commits of tables with few rows that no stream follows; 0 for each interval; "
-        "default: %(default)g",
-    )
-    parser.add_argument(
-        "--max-cells", type=count, default=DEFAULT_CELLS, metavar="N", help="values that wait for a commit at most"
-    )
-    parser.add_argument(
-        "--refresh",
-        type=seconds,
-        default=REFRESH,
-        metavar="S",
-        help="seconds after which agents are asked for what they did not publish meanwhile; default: %(default)g",
-    )
-    parser.add_argument(
-        "--state",
-        type=Path,
-        metavar="DIR",
-        help="folder for what a restart after a kill needs; default: in a lake that is a folder the lake itself, "
-        "otherwise ~/.local/state/qmf-pipeline",
+    text = """
+        --wait  wait for a broker that cannot be reached at the start
+        --name NAME  unique among the recorders of a lake; default: %(default)s
+        --share K/N  record only the agents of this share, such as 2/5: recorders of other shares and names have the
+            others
+        --interval S  seconds between commits
+        --quiet-interval S  seconds between commits of tables with few rows that no stream follows; 0 for each
+            interval; default: %(default)g
+        --max-cells N  values that wait for a commit at most
+        --refresh S  seconds after which agents are asked for what they did not publish meanwhile; default:
+            %(default)g
+        --state DIR  folder for what a restart after a kill needs; default: in a lake that is a folder the lake itself,
+            otherwise ~/.local/state/qmf-pipeline
+    """
+    add_options(
+        parser,
+        text,
+        name={"metavar": None, "default": "recorder"},
+        share={"type": _share},
+        interval={"type": seconds, "default": DEFAULT_INTERVAL},
+        quiet_interval={"type": number, "default": QUIET_INTERVAL},
+        max_cells={"type": count, "default": DEFAULT_CELLS},
+        refresh={"type": seconds, "default": REFRESH},
+        state={"type": Path},
     )
 
 

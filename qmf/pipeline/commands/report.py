@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmf._option_values import count, whole_number_between
-from qmf.pipeline.commands.base import Subcommand, add_classes, print_line, storage_of
+from qmf.pipeline.commands.base import Subcommand, add_classes, add_options, print_line, storage_of
 from qmf.pipeline.commands.running import job_runner
 from qmf.pipeline.errors import PipelineError
 
@@ -18,36 +18,30 @@ if TYPE_CHECKING:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "--output",
-        type=Path,
-        default=Path("report.html"),
-        metavar="FILE",
-        help="page to write, - for standard output; default: %(default)s",
+    text = """
+        --output FILE  page to write, - for standard output; default: %(default)s
+        --title TITLE  title of the page; default: %(default)s
+        --from TIME  e.g. 2030-01-31, yesterday or 2030-01-31T12:00, in UTC
+        --to TIME  the same; default: the end of the recording
+        --for LENGTH  e.g. 90m, 12h, 7d; default: 1d
+        --compare RANGE  another time to compare with: FROM..TO, previous, or how long before, e.g. 1d or 7d
+        --alerts DIR  folder of the table of alerts; default: LAKE/_tables/correlate
+        --audit DIR  folder of the tables of audit or history; default: those inside the lake
+        --rollups DIR  folder of the tables of rollup; default: LAKE/_tables/rollup
+        --top N  rows of each table; default: %(default)s
+        --usual-days N  days before that say what values are usual, 0 to 90; default: %(default)s
+        --continued  counters outlive restarts of their agents
+        --own  include what agents and consoles created on the broker for themselves
+    """
+    add_options(
+        parser,
+        text,
+        output={"type": Path, "default": Path("report.html")},
+        title={"metavar": None, "default": "QMF report"},
+        top={"type": count, "default": 10},
+        usual_days={"type": whole_number_between(0, 90), "default": 7},
+        **{"from": {"dest": "first"}, "to": {"dest": "last"}, "for": {"dest": "length"}},
     )
-    add("--title", default="QMF report", help="title of the page; default: %(default)s")
-    add("--from", dest="first", metavar="TIME", help="e.g. 2030-01-31, yesterday or 2030-01-31T12:00, in UTC")
-    add("--to", dest="last", metavar="TIME", help="the same; default: the end of the recording")
-    add("--for", dest="length", metavar="LENGTH", help="e.g. 90m, 12h, 7d; default: 1d")
-    add(
-        "--compare",
-        metavar="RANGE",
-        help="another time to compare with: FROM..TO, previous, or how long before, e.g. 1d or 7d",
-    )
-    add("--alerts", metavar="DIR", help="folder of the table of alerts; default: LAKE/_tables/correlate")
-    add("--audit", metavar="DIR", help="folder of the tables of audit or history; default: those inside the lake")
-    add("--rollups", metavar="DIR", help="folder of the tables of rollup; default: LAKE/_tables/rollup")
-    add("--top", type=count, default=10, metavar="N", help="rows of each table; default: %(default)s")
-    add(
-        "--usual-days",
-        type=whole_number_between(0, 90),
-        default=7,
-        metavar="N",
-        help="days before that say what values are usual, 0 to 90; default: %(default)s",
-    )
-    add("--continued", action="store_true", help="counters outlive restarts of their agents")
-    add("--own", action="store_true", help="include what agents and consoles created on the broker for themselves")
     add_classes(parser)
 
 

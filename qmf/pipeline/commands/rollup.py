@@ -9,6 +9,7 @@ from qmf.pipeline.commands.base import (
     Subcommand,
     add_classes,
     add_days,
+    add_options,
     add_stream,
     comma_separated,
     print_line,
@@ -24,14 +25,14 @@ from qmf.pipeline.runners.runner import Runner
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.description = "Roll samples up by windows of time, in this process, or on Spark by --master or --conf."
-    parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/rollup")
-    parser.add_argument(
-        "--size", dest="sizes", type=comma_separated, default=("1m",), metavar="SIZES", help="windows, e.g. 1m,15m,1h"
-    )
-    parser.add_argument(
-        "--timezone", default="UTC", metavar="ZONE", help="windows by local days, e.g. of Europe/Berlin; default: UTC"
-    )
-    parser.add_argument("--continued", action="store_true", help="counters outlive restarts of their agents")
+    text = """
+        --out DIR  folder of the tables; default: LAKE/_tables/rollup
+        --size SIZES  windows, e.g. 1m,15m,1h
+        --timezone ZONE  windows by local days, e.g. of Europe/Berlin; default: UTC
+        --continued  counters outlive restarts of their agents
+    """
+    sizes = {"dest": "sizes", "type": comma_separated, "default": ("1m",)}
+    add_options(parser, text, size=sizes, timezone={"default": "UTC"})
     add_classes(parser)
     add_days(parser)
     add_stream(parser)
