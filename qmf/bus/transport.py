@@ -149,11 +149,11 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if self._dispatching:
             self._flush_requested = True
             return
+        self._flush()
         if self._scheduled is not None:
             self._scheduled.cancel()
             self._flush_scheduled()
             return
-        self._flush()
         if self.engine.events and self._dispatch():
             self._flush()
         if self._last or self._backlog_full:

@@ -17,6 +17,7 @@ _BEGIN, _SMALL, _LARGE, _TEXT, _NULL = b"\x00\x53", 0xC0, 0xD0, 0xA1, 0x40
 #: Places of the ids in the list of properties.
 _MESSAGE_ID, _CORRELATION_ID = 0, 5
 _MAX_TEXT, _MAX_SMALL = 0xFF, 0xFF
+_SIZES = tuple(bytes((size,)) for size in range(_MAX_SMALL + 1))
 
 
 def fits_form(value: object) -> bool:
@@ -31,7 +32,20 @@ class IdForm:
         ids: which there are, in their order: `message_id`, `correlation_id`.
     """
 
-    __slots__ = ("_before", "_count", "_end", "_first", "_large", "_last", "_parts", "_size", "ids")
+    __slots__ = (
+        "_before",
+        "_count",
+        "_end",
+        "_first",
+        "_large",
+        "_last",
+        "_parts",
+        "_size",
+        "_small",
+        "_small_first",
+        "_small_size",
+        "ids",
+    )
 
     def __init__(self, before: bytes, ids: tuple[str, ...], parts: tuple[bytes, ...], end: bytes, large: bool) -> None:
         """Make a form from the bytes around the ids.
@@ -55,6 +69,10 @@ class IdForm:
         self._last: Final = parts[-1] + end
         #: Of the list without the texts.
         self._size: Final = sum(map(len, parts)) + 2 * len(ids)
+        #: Of the short form: its size without the texts, the bytes before that, and those from there to the first text.
+        self._small_size: Final = self._size - (width - 1) if self._count <= _MAX_SMALL else _MAX_SMALL + 1
+        self._small: Final = before + bytes((_SMALL,))
+        self._small_first: Final = bytes((self._count & _MAX_SMALL,)) + self._first + bytes((_TEXT,))
 
     @classmethod
     def of(cls, head: bytes) -> Self | None:
@@ -89,19 +107,30 @@ class IdForm:
         parts.append(head[begin:stop])
         return cls(head[:start], tuple(ids), tuple(parts), head[stop:], width == 4)
 
+    @property
+    def place(self) -> tuple[bytes, tuple[bytes, ...], bytes, int, bool]:
+        """What `find` looks for, for `arrivals.c`: the bytes before the list, those before each id, those from the last
+        id to the body, the size of the list without the texts, and whether it has the form with sizes of 4 bytes.
+        """
+        return self._before, self._parts[:-1], self._last, self._size, self._large
+
     def join(self, *ids: str) -> bytes:
         """Encoded sections, in the shortest form.
 
         Args:
             ids: as many as the form has; ASCII of up to 255 characters.
         """
+        if len(ids) == 1 and (size := self._small_size + len(text := ids[0])) <= _MAX_SMALL:
+            return b"".join(
+                (self._small, _SIZES[size], self._small_first, _SIZES[len(text)], text.encode(), self._last)
+            )
         fields = [self._first]
         for text, part in zip(ids, self._parts[1:], strict=True):
             fields += (bytes((_TEXT, len(text))), text.encode(), part)
         items = b"".join(fields)
         size = len(items) + 1
         if size <= _MAX_SMALL:
-            return b"".join((self._before, bytes((_SMALL, size, self._count)), items, self._end))
+            return b"".join((self._small, bytes((size, self._count)), items, self._end))
         sizes = (size + 3).to_bytes(4) + self._count.to_bytes(4)
         return b"".join((self._before, bytes((_LARGE,)), sizes, items, self._end))
 

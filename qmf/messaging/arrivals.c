@@ -1,15 +1,19 @@
 /*
  * Messages that arrive: the deliveries of a read are made in one call, and a message that differs from others of its link
- * in its content alone is taken apart. See arrivals.py; all other messages are left to the functions in Python.
+ * in its content and its ids alone is taken apart. See arrivals.py; all other messages are left to the functions in Python.
  */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <descrobject.h>
 #include <structmember.h>
+
+/* Ids of a message, at most; type codes of AMQP. */
+enum { IDS = 2, SMALL_LIST = 0xc0, LARGE_LIST = 0xd0, SHORT_TEXT = 0xa1 };
 
 static PyObject *name_content, *name_properties, *name_delivery, *name_dict, *no_arguments;
 
@@ -87,20 +91,62 @@ static PyObject *make(PyObject *Py_UNUSED(module), PyObject *const *arguments, P
     return made;
 }
 
-/* Where the content of a message begins that has `head`, and then a size after one of two type codes; 0 if it is another
- * message. */
-static Py_ssize_t find_content(PyObject *head, long small, long large, const unsigned char *data, Py_ssize_t size)
+static uint64_t width_of(const unsigned char *data)
 {
-    Py_ssize_t place = PyBytes_GET_SIZE(head);
-    if (size < place + 2 || memcmp(data, PyBytes_AS_STRING(head), (size_t)place))
+    return (uint64_t)data[0] << 24 | (uint64_t)data[1] << 16 | (uint64_t)data[2] << 8 | data[3];
+}
+
+/* Whether a message has these bytes at a place, and more behind them. */
+static bool has_at(PyObject *bytes, const unsigned char *data, Py_ssize_t size, Py_ssize_t place)
+{
+    Py_ssize_t count = PyBytes_GET_SIZE(bytes);
+    return size - place > count && !memcmp(data + place, PyBytes_AS_STRING(bytes), (size_t)count);
+}
+
+/* Where the content of a message begins whose type and size are at `place`, with one of two type codes; 0 if it has others. */
+static Py_ssize_t find_content(Py_ssize_t place, long small, long large, const unsigned char *data, Py_ssize_t size)
+{
+    if (size < place + 2)
         return 0;
     if (data[place] == small && data[place + 1] == size - place - 2)
         return place + 2;
     if (data[place] != large || size < place + 5)
         return 0;
-    const unsigned char *width = data + place + 1;
-    uint64_t length = (uint64_t)width[0] << 24 | (uint64_t)width[1] << 16 | (uint64_t)width[2] << 8 | width[3];
-    return length == (uint64_t)(size - place - 5) ? place + 5 : 0;
+    return width_of(data + place + 1) == (uint64_t)(size - place - 5) ? place + 5 : 0;
+}
+
+/* What `IdForm.find` does: the ids of a message of a form, and where its content's type is; 0 if it has another form.
+ * `texts` gets where the ids are, and their sizes. */
+static Py_ssize_t find_ids(PyObject *form, const unsigned char *data, Py_ssize_t size, Py_ssize_t texts[IDS][2])
+{
+    PyObject *before = PyTuple_GET_ITEM(form, 1), *parts = PyTuple_GET_ITEM(form, 2), *last = PyTuple_GET_ITEM(form, 3);
+    Py_ssize_t left = -PyLong_AsSsize_t(PyTuple_GET_ITEM(form, 4)), place = PyBytes_GET_SIZE(before);
+    if (!has_at(before, data, size, 0) || size < place + 5)
+        return 0;
+    if (PyTuple_GET_ITEM(form, 5) == Py_True) {
+        if (data[place] != LARGE_LIST)
+            return 0;
+        left += (Py_ssize_t)width_of(data + place + 1);
+        place += 5;
+    } else {
+        if (data[place] != SMALL_LIST)
+            return 0;
+        left += data[place + 1];
+        place += 2;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts); i++) {
+        PyObject *part = PyTuple_GET_ITEM(parts, i);
+        if (!has_at(part, data, size, place))
+            return 0;
+        place += PyBytes_GET_SIZE(part) + 2;
+        if (size < place || data[place - 2] != SHORT_TEXT || size - place < data[place - 1])
+            return 0;
+        texts[i][0] = place;
+        texts[i][1] = data[place - 1];
+        place += data[place - 1];
+        left -= texts[i][1];
+    }
+    return !left && has_at(last, data, size, place) ? place + PyBytes_GET_SIZE(last) : 0;
 }
 
 /* All attributes of a message: those that are known, with properties of its own. NULL with an exception. */
@@ -122,19 +168,54 @@ static PyObject *attributes_of(PyObject *known, PyObject *content, PyObject *del
 PyDoc_STRVAR(take_apart_doc,
 "take_apart(kind, known, data, delivery)\n\n"
 "Decode a message. `kind` is its class; `known` what it has in common with others: the bytes before the type code of its\n"
-"content, two type codes, of short and of long content, whether the content is text, and a dict of its attributes.\n\n"
+"content, or the `place` of an `IdForm` for them, with the names of its attributes; two type codes, of short and of long\n"
+"content; whether the content is text; and a dict of its attributes.\n\n"
 "Returns: the message, with `delivery`; None if it has not these in common.\n");
+
+/* Whether something describes a form, as `IdForm.place` does, with names. */
+static bool is_form(PyObject *form)
+{
+    if (!PyTuple_Check(form) || PyTuple_GET_SIZE(form) != 6)
+        return false;
+    PyObject *names = PyTuple_GET_ITEM(form, 0), *parts = PyTuple_GET_ITEM(form, 2);
+    if (!PyTuple_Check(names) || !PyTuple_Check(parts) || PyTuple_GET_SIZE(parts) > IDS ||
+        PyTuple_GET_SIZE(names) != PyTuple_GET_SIZE(parts) || !PyBytes_Check(PyTuple_GET_ITEM(form, 1)) ||
+        !PyBytes_Check(PyTuple_GET_ITEM(form, 3)) || !PyLong_Check(PyTuple_GET_ITEM(form, 4)))
+        return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts); i++)
+        if (!PyBytes_Check(PyTuple_GET_ITEM(parts, i)))
+            return false;
+    return true;
+}
+
+/* Set the ids of a message in its attributes. Returns 0; 1 if one is not text; or, with an exception, -1. */
+static int set_ids(PyObject *attributes, PyObject *names, const char *data, Py_ssize_t texts[IDS][2])
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *text = PyUnicode_DecodeUTF8(data + texts[i][0], texts[i][1], NULL);
+        if (!text && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
+            PyErr_Clear();
+            return 1;
+        }
+        int failed = !text || PyDict_SetItem(attributes, PyTuple_GET_ITEM(names, i), text);
+        Py_XDECREF(text);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
 
 static PyObject *take_apart(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
     if (count != 4 || !PyType_Check(arguments[0]) || !PyTuple_Check(arguments[1]) ||
-        PyTuple_GET_SIZE(arguments[1]) != 5 || !PyBytes_Check(PyTuple_GET_ITEM(arguments[1], 0)) ||
-        !PyDict_Check(PyTuple_GET_ITEM(arguments[1], 4))) {
+        PyTuple_GET_SIZE(arguments[1]) != 5 || !PyDict_Check(PyTuple_GET_ITEM(arguments[1], 4)) ||
+        !(PyBytes_Check(PyTuple_GET_ITEM(arguments[1], 0)) || is_form(PyTuple_GET_ITEM(arguments[1], 0)))) {
         PyErr_SetString(PyExc_TypeError, "take_apart takes a class, a tuple of five, bytes and an object");
         return NULL;
     }
     PyTypeObject *kind = (PyTypeObject *)arguments[0];
-    PyObject *known = arguments[1], *data = arguments[2];
+    PyObject *known = arguments[1], *data = arguments[2], *head = PyTuple_GET_ITEM(known, 0);
+    PyObject *names = PyTuple_Check(head) ? PyTuple_GET_ITEM(head, 0) : NULL;
     if (!PyBytes_CheckExact(data))
         Py_RETURN_NONE;
     long small = PyLong_AsLong(PyTuple_GET_ITEM(known, 1)), large = PyLong_AsLong(PyTuple_GET_ITEM(known, 2));
@@ -142,8 +223,12 @@ static PyObject *take_apart(PyObject *Py_UNUSED(module), PyObject *const *argume
         return NULL;
     const char *raw = PyBytes_AS_STRING(data);
     Py_ssize_t size = PyBytes_GET_SIZE(data);
-    Py_ssize_t place = find_content(PyTuple_GET_ITEM(known, 0), small, large, (const unsigned char *)raw, size);
-    if (!place)
+    const unsigned char *octets = (const unsigned char *)raw;
+    Py_ssize_t texts[IDS][2];
+    Py_ssize_t place = names                            ? find_ids(head, octets, size, texts)
+                       : has_at(head, octets, size, 0) ? PyBytes_GET_SIZE(head)
+                                                        : 0;
+    if (!place || !(place = find_content(place, small, large, octets, size)))
         Py_RETURN_NONE;
     PyObject *content;
     if (PyTuple_GET_ITEM(known, 3) == Py_True) {
@@ -156,6 +241,12 @@ static PyObject *take_apart(PyObject *Py_UNUSED(module), PyObject *const *argume
         content = PyBytes_FromStringAndSize(raw + place, size - place);
     }
     PyObject *attributes = content ? attributes_of(PyTuple_GET_ITEM(known, 4), content, arguments[3]) : NULL;
+    int unlike = attributes && names ? set_ids(attributes, names, raw, texts) : 0;
+    if (unlike) {
+        Py_DECREF(content);
+        Py_DECREF(attributes);
+        return unlike < 0 ? NULL : Py_NewRef(Py_None);
+    }
     PyObject *message = attributes ? kind->tp_new(kind, no_arguments, NULL) : NULL;
     /* By the descriptor of `__dict__`: it knows where an interpreter keeps attributes that are not in a dict yet. */
     if (message && PyObject_GenericSetAttr(message, name_dict, attributes))
@@ -182,7 +273,7 @@ static int start(PyObject *module)
     if (!name_content || !name_properties || !name_delivery || !name_dict || !no_arguments)
         return -1;
     /* Changes with what arrivals.py and this file say to each other: a module that was compiled before is not used. */
-    return PyModule_AddIntConstant(module, "VERSION", 2);
+    return PyModule_AddIntConstant(module, "VERSION", 3);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -1,7 +1,7 @@
 """The compiled functions for messages that arrive (`arrivals.c`), where they are installed.
 
-The deliveries of a read are made in one call; a message that has all but its content in common with others is taken
-apart.
+The deliveries of a read are made in one call; a message that has all but its content and its ids in common with others
+is taken apart.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from qmf.bus.engine.native import NO_NATIVE
 
 #: Of the module that fits; see `VERSION` there.
-_VERSION = 2
+_VERSION = 3
 
 
 class ArrivalFunctions:

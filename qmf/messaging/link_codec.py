@@ -146,8 +146,9 @@ class MessageDecoder:
 
     Attributes:
         kind: the class of the messages.
-        known: what most of them have in common, as `take_apart` takes it: the bytes before the content's type and size,
-            the codes of both forms of this type, whether it is text, and attributes of the message.
+        known: what the last ones had in common, as `take_apart` takes it: the bytes before the content's type and size,
+            or the form with ids that these have; the codes of both forms of this type, whether it is text, and
+            attributes of the message.
         take_apart: the compiled function for these, which returns None for others; None without it, or with content
             types.
     """
@@ -162,11 +163,12 @@ class MessageDecoder:
         self.kind = kind
         self._reader = reader or None
         #: Together, because another thread may replace them.
-        self.known: tuple[bytes, int, int, bool, dict[str, Any]] = (b"\xff", 0, 0, False, {})
+        self.known: tuple[bytes | tuple[object, ...], int, int, bool, dict[str, Any]] = (b"\xff", 0, 0, False, {})
         compiled = arrival_functions()
         self._take_apart = None if compiled is None else compiled.take_apart
         self.take_apart = None if self._reader is not None else self._take_apart
-        #: The same with the form of a message with ids in place of the bytes.
+        #: The same of messages without ids, and of those with ids.
+        self._known_head: tuple[bytes, int, int, bool, dict[str, Any]] = (b"\xff", 0, 0, False, {})
         self._known_form: tuple[IdForm, int, int, bool, dict[str, Any]] | None = None
         #: The bytes before the content of the last message that went the general way.
         self._last = b""
@@ -199,7 +201,7 @@ class MessageDecoder:
         if take_apart is not None and (alike := take_apart(self.kind, self.known, data, delivery)) is not None:
             assert isinstance(alike, Message)
             return alike
-        head, short, long, text, known = self.known
+        head, short, long, text, known = self._known_head
         ids: Iterable[tuple[str, str]] = ()
         if data.startswith(head):
             pos = len(head) + 2
@@ -237,10 +239,12 @@ class MessageDecoder:
                 self._last, self._last_form = b"", None
             elif len(head) <= _MAX_HEAD and not has_nested(message.properties):
                 known = {**vars(message), "content": None, "properties": message.properties.copy()}
+                rest = short, long, type(content) is str, known
                 if head == self._last:
-                    self.known = (head + begin, short, long, type(content) is str, known)
+                    self.known = self._known_head = (head + begin, *rest)
                 elif (last := self._last_form) is not None and last.find(data) is not None:
-                    self._known_form = (last, short, long, type(content) is str, known)
+                    self._known_form = (last, *rest)
+                    self.known = ((tuple(_IDS[name] for name in last.ids), *last.place), *rest)
                 self._last, self._last_form = head, IdForm.of(head + begin)
         message.delivery = delivery
         return message

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from qmf.codec import message as codec
+from qmf.codec.message import IdForm, Section, encode_message
 from qmf.messaging import Message
 from qmf.messaging.arrivals import ArrivalFunctions, arrival_functions
 from qmf.messaging.core import deliveries
@@ -72,6 +77,59 @@ def test_other_messages_are_left(compiled: ArrivalFunctions, data: bytes) -> Non
     assert compiled.take_apart(Message, KNOWN, data, None) is None
 
 
+def _encode(**ids: Any) -> bytes:
+    return encode_message(codec.Message(subject="s", reply_to="r", section=Section.DATA, body=b"", **ids))
+
+
+def _known(head: bytes) -> tuple[IdForm, tuple[Any, ...]]:
+    """The form of an encoded message without content, and what `take_apart` needs to know of it."""
+    form = IdForm.of(head[:-2])
+    assert form is not None
+    return form, ((form.ids, *form.place), *KNOWN[1:])
+
+
+#: The large list has sizes of 4 bytes.
+HEADS = [
+    _encode(correlation_id="two"),
+    _encode(message_id="one", correlation_id="two"),
+    _encode(message_id="m" * 200, correlation_id="c" * 200),
+]
+
+
+@given(st.sampled_from(HEADS), st.binary(max_size=4), st.integers(0, 500), st.integers(0, 4), st.binary(max_size=3))
+@example(HEADS[0], b"", 0, 0, b"")
+@example(HEADS[1], b"\xc3", 20, 1, b"x")
+@example(HEADS[2], b"", 0, 0, b"xy")
+def test_messages_with_ids_are_those_that_the_form_finds(
+    head: bytes, noise: bytes, at: int, cut: int, content: bytes
+) -> None:
+    functions = arrival_functions()
+    if functions is None:
+        pytest.skip("not compiled (scripts/c_extensions.py)")
+    form, known = _known(head)
+    data = head[:-1] + bytes((len(content),)) + content
+    changed = data[:at] + noise + data[at + cut :]
+    found = form.find(changed)
+    message = functions.take_apart(Message, known, changed, None)
+    place = len(changed) if found is None else found[1] + 2
+    if found is not None and changed[found[1] : place] == bytes((0xA0, len(changed) - place)):
+        assert [vars(message)[name] for name in form.ids] == found[0]
+        assert message.content == changed[place:]
+        assert message.properties == {"a": 1}
+    else:
+        assert message is None
+
+
+def test_nothing_is_kept_of_messages_with_ids(compiled: ArrivalFunctions) -> None:
+    form, known = _known(HEADS[1])
+    kept = [form, known, known[0], known[4], *known[0][:4]]
+    before = [sys.getrefcount(each) for each in kept]
+    for data in (HEADS[1], HEADS[1][:-4], HEADS[1].replace(b"two", b"t\xffo"), HEADS[0]):
+        for _ in range(3):
+            compiled.take_apart(Message, known, data, None)
+    assert [sys.getrefcount(each) for each in kept] == before
+
+
 def test_text_that_is_none_is_left(compiled: ArrivalFunctions) -> None:
     known = (*KNOWN[:3], True, KNOWN[4])
     assert compiled.take_apart(Message, known, b"head\xa0\x02\xc3\xa4", None).content == "\u00e4"
@@ -91,6 +149,19 @@ def test_wrong_arguments_are_refused(compiled: ArrivalFunctions) -> None:
         lambda: functions.take_apart(Message, KNOWN[:4], b"", None),
         lambda: functions.take_apart(Message, (*KNOWN[:4], {"properties": None}), b"head\xa0\0", None),
         lambda: functions.take_apart(Message, KNOWN, b""),
+        *(
+            functools.partial(functions.take_apart, Message, (form, *KNOWN[1:]), b"", None)
+            for form in (
+                (),
+                (("id",), b"", (), b"", 0, False),
+                ((), b"", (), b"", "", False),
+                (["id"], b"", (b"",), b"", 0, False),
+                (("id",), b"", ("",), b"", 0, False),
+                (("id",) * 3, b"", (b"",) * 3, b"", 0, False),
+                (("id",), "", (b"",), b"", 0, False),
+                (("id",), b"", (b"",), None, 0, False),
+            )
+        ),
     ]
     for call in calls:
         with pytest.raises(TypeError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.constants import REJECTED, UNLIMITED, Constant
@@ -106,7 +106,7 @@ def check_in_transaction(disposition: Disposition | None, product: str) -> None:
         raise SessionError(text=f"{' and '.join(wanted)}: not possible in a transaction; release without, or roll back")
 
 
-def settle(deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
+def settle(deliveries: Sequence[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
     """Report what became of messages.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from qmf.bus.client.network_connection import NetworkConnection
@@ -82,8 +82,11 @@ class ReceivedDelivery:
             self._network.transport.flush_soon()
 
     @staticmethod
-    def accept_all(deliveries: Iterable[ReceivedDelivery], transaction: bytes | None = None) -> None:
+    def accept_all(deliveries: Sequence[ReceivedDelivery], transaction: bytes | None = None) -> None:
         """Report to the brokers that messages were processed; with a transaction, it takes effect with that."""
+        if len(deliveries) == 1 and transaction is None:
+            deliveries[0].settle(Outcome.ACCEPTED)
+            return
         tags: dict[Link, list[int]] = {}
         networks: dict[Link, NetworkConnection] = {}
         for delivery in deliveries:

@@ -54,6 +54,7 @@ class OutgoingLink(AddressedLink):
 
     __slots__ = (
         "_accepted",
+        "_fetches",
         "_is_simple",
         "_late",
         "_tags",
@@ -93,6 +94,8 @@ class OutgoingLink(AddressedLink):
         self.waits_for_credit = False
         #: Whether messages need nothing but to be sent and accepted: no transaction, no resumption.
         self._is_simple = False
+        #: `Condition.fetches` when a message was sent.
+        self._fetches = 0
 
     def count_unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
@@ -181,7 +184,10 @@ class OutgoingLink(AddressedLink):
             return False
         assert self._network is not None
         transport = self._network.transport
-        alone = answer is not None and not unsettled  # the program waits for the answer to this message alone
+        fetches = self._session.condition.fetches
+        # The program waits for the answer to this message alone, or probably for the response to it.
+        alone = not unsettled and (answer is not None or fetches != self._fetches)
+        self._fetches = fetches
         unsettled[tag] = data if answer is None else Outgoing(data, answer)
         (transport.write_now if alone else transport.flush_soon)()
         return True

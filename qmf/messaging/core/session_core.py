@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from qmf.bus.client.network_connection import NetworkConnection
@@ -292,7 +292,7 @@ class SessionCore:
         """
         return self.transactions is None and ReceivedDelivery.accept_at_once(deliveries)
 
-    def settle(self, deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
+    def settle(self, deliveries: Sequence[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
         """Report what became of messages, in the current transaction or at once; see `acknowledgement.settle`."""
         if self.transactions is not None:
             self.transactions.acknowledge(deliveries, disposition)

@@ -27,7 +27,7 @@ class Condition:
 
     Attributes:
         new_signal: makes the signal of a thread.
-        fetches: how often a thread has begun to wait for messages; about as often, if several do at once.
+        fetches: how often somebody has begun to wait for messages; about as often, if several do at once.
     """
 
     def __init__(self) -> None:
@@ -99,6 +99,7 @@ class Condition:
         """
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
+        self.fetches += fetching
         (self._fetching if fetching else self._waiters)[waiter] = deadline
         if deadline is not None and (self._timer is None or deadline < self._due or loop is not self._loop):
             self._set_timer(loop, deadline)

@@ -9,7 +9,8 @@ from bus.peer import Peer, serving
 
 from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested
 from qmf.bus.engine.values import Outcome
-from qmf.messaging import InsufficientCapacity, TargetCapacityExceeded
+from qmf.bus.transport import AmqpTransport
+from qmf.messaging import Empty, InsufficientCapacity, TargetCapacityExceeded
 from qmf.messaging.aio import Connection
 from qmf.messaging.contents import decode
 
@@ -103,3 +104,28 @@ async def test_the_refusal_of_an_earlier_message_is_raised_before_another_leaves
         script.silent = False
         await sender.send("third")
         assert len(peers.all[0].bodies) == 2
+
+
+async def test_a_request_after_a_wait_for_messages_leaves_before_the_program_goes_on(
+    embedded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes: list[AmqpTransport] = []
+
+    def write_now(transport: AmqpTransport) -> None:
+        writes.append(transport)
+        write(transport)
+
+    write = AmqpTransport.write_now
+    monkeypatch.setattr(AmqpTransport, "write_now", write_now)
+    async with Connection(embedded) as connection:
+        session = await connection.session()
+        sender, receiver = await session.sender("#"), await session.receiver("#", capacity=10)
+        for _ in range(2):
+            with pytest.raises(Empty):
+                await receiver.fetch(timeout=0.01)
+            writes.clear()
+            await sender.send("request", sync=False)
+            assert len(writes) == 1
+            await sender.send("no request", sync=False)
+            assert len(writes) == 1  # of many, several leave together
+            await session.sync()
