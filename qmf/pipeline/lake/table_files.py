@@ -21,20 +21,10 @@ LIMITS = ("_ts_ns", "_received_ns", HASH, "_agent", "_object")
 
 @attrs.frozen
 class TableFile:
-    """A Parquet file of a table's version.
+    """A Parquet file of a table's version, by its path inside the table: unique, since files are never changed.
 
-    Attributes:
-        path: inside the table; unique, since files are never changed.
-        url: where it is: a path of this machine, or a URL.
-        date: day of its rows, in UTC; None where the table has no days.
-        rows, size: number of rows, and size in bytes.
-        run: of the recorder that wrote all of its rows; None where there are several, or none.
-        first_ns, last_ns: the earliest and the latest `_ts_ns` of its rows; None where not known.
-        first_received_ns, last_received_ns: the earliest and the latest `_received_ns`; None where not known.
-        first_hash, last_hash: the hashes of the class versions of its rows, the smallest and the largest; None in
-            tables of other kinds.
-        first_agent, last_agent, first_object, last_object: the limits of the names of agents and objects; None where
-            not known, as of tables that are not clustered.
+    Dates are days of UTC, where the table has days; limits of `_ts_ns`, `_received_ns`, hashes, agents and objects are
+    None where the log doesn't have them. The run is that of all rows, or None.
     """
 
     path: str
@@ -53,6 +43,12 @@ class TableFile:
     last_agent: str | None = None
     first_object: str | None = None
     last_object: str | None = None
+
+    @property
+    def limits(self) -> list[tuple[str, Any, Any]]:
+        """The columns of `LIMITS`, each with its smallest and its largest value; None where not known."""
+        ends = attrs.astuple(self)[-2 * len(LIMITS) :]
+        return list(zip(LIMITS, ends[::2], ends[1::2], strict=True))
 
     def may_have_object(self, agent: str, name: str) -> bool:
         """False if no row can be of this object of this agent."""
@@ -94,14 +90,7 @@ class TableSnapshot:
 
 @attrs.frozen
 class WrittenFile:
-    """A file that was written into a table's folder and is not committed yet.
-
-    Attributes:
-        path: inside the table.
-        partition: values of the columns by which the table is partitioned.
-        rows, size: number of rows, and size in bytes.
-        statistics: of its columns, as JSON in the words of the Delta protocol.
-    """
+    """A file that is not committed yet; its statistics are JSON in the words of the Delta protocol."""
 
     path: str
     partition: Mapping[str, str]
@@ -111,11 +100,7 @@ class WrittenFile:
 
 
 def file_system(url: str, options: Mapping[str, str]) -> Any:
-    """A folder of this machine, or behind a URL, as a file system of pyarrow.
-
-    Raises:
-        LakeError: the object store is not known, or its settings are wrong.
-    """
+    """A folder of this machine, or behind a URL, as a file system of pyarrow."""
     fs = import_extra("pyarrow.fs")
     if is_local(url):
         return fs.SubTreeFileSystem(url, fs.LocalFileSystem())

@@ -134,7 +134,6 @@ class QmfDataSource(DataSource):
         return mark_schema(schema, FrameClass(kind, tuple(versions)))
 
     def _choose_columns(self, schema: T.StructType, kind: RowKind) -> T.StructType:
-        """The columns of every row, and those that the options name."""
         names = [name.strip() for name in self.options.get("columns", "").split(",") if name.strip()]
         if not names:
             return schema
@@ -183,7 +182,6 @@ class QmfDataSource(DataSource):
         return bool(self.options.get("kind") == VERSIONS and self.options.get("lake"))
 
     def _wanted_rows(self, schema: T.StructType) -> tuple[WantedRows, PathFilter]:
-        """Rows and columns of a lake, and its tables."""
         kind, versions = self._selected_class()
         if kind not in CLASS_KINDS:
             return WantedRows(columns=columns_of(kind, None)), TablesOf(kind)

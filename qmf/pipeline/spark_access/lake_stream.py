@@ -13,8 +13,11 @@ versions that it had before.
 from __future__ import annotations
 
 import datetime
+import math
+import operator
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -23,26 +26,11 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 
+from qmf.pipeline.errors import import_extra
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import FeedFile, LakeFeed, position_from_json, position_to_json
-from qmf.pipeline.lake.file_rows import (
-    AT_LEAST,
-    AT_MOST,
-    CONTAINS,
-    ENDS,
-    EQUAL,
-    GREATER,
-    IN,
-    IS_NULL,
-    LESS,
-    STARTS,
-    RowCondition,
-    WantedRows,
-    file_rows,
-    has_classes,
-    may_have,
-)
+from qmf.pipeline.lake.file_rows import WantedRows, choose_files, file_rows, has_classes
 from qmf.pipeline.lake.lake_versions import LakeVersions, all_versions
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
@@ -65,12 +53,9 @@ PathFilter = Callable[[str], bool]
 
 
 class FilesPartition(InputPartition):
-    """Files that one task reads: paths of their tables inside the lake, and of the files inside these.
+    """Files that one task reads, and the rows in them that don't count, since another recorder has them too."""
 
-    `left_out` are the rows in them that don't count, since another recorder has them too.
-    """
-
-    def __init__(self, files: list[tuple[str, str]], left_out: tuple[LeftOut, ...] = ()) -> None:
+    def __init__(self, files: Sequence[FeedFile], left_out: tuple[LeftOut, ...] = ()) -> None:
         super().__init__(files)
         self.files = files
         self.left_out = left_out
@@ -89,12 +74,11 @@ def partitions_of(files: Sequence[FeedFile], left_out: Sequence[LeftOut]) -> lis
     found: list[InputPartition] = []
     for part in parts:
         own = tuple(row for row in left_out if any(_may_have(item.file, row) for item in part))
-        found.append(FilesPartition([(item.path, item.file.path) for item in part], own))
+        found.append(FilesPartition(part, own))
     return found
 
 
 def _may_have(file: TableFile, row: LeftOut) -> bool:
-    """True for files that may have rows that are left out."""
     if file.first_ns is None or file.last_ns is None:
         return True
     return file.run in (None, row.run) and file.first_ns < row.end_ns and file.last_ns >= row.first_ns
@@ -104,8 +88,8 @@ def read_files(lake: DeltaLake, partition: InputPartition, wanted: WantedRows) -
     """The rows of the files of a task."""
     assert isinstance(partition, FilesPartition)
     wanted = attrs.evolve(wanted, left_out=partition.left_out)
-    for table_path, path in partition.files:
-        yield from file_rows(lake.table(table_path), table_path, path, wanted)
+    for item in partition.files:
+        yield from file_rows(lake.table(item.path), item, wanted)
 
 
 class LakeBatchReader(DataSourceReader):
@@ -119,7 +103,7 @@ class LakeBatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """A few files for each task; Spark asks for one part at least."""
-        files = [item for item in self._files if may_have(item.file, self._wanted.conditions)]
+        files = choose_files(self._files, self._wanted)
         has_rows = any(has_classes(item.path) for item in files)
         left_out = RecordedRuns(self._lake).left_out_rows() if has_rows else ()
         return partitions_of(files, left_out) or [FilesPartition([])]
@@ -139,7 +123,7 @@ class FilteringLakeReader(LakeBatchReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Leave out files, row groups and rows that cannot meet filters; Spark applies all of them once more."""
         types = {field.name: field.type for field in arrow_schema(self._wanted.columns)}
-        self._wanted = attrs.evolve(self._wanted, conditions=conditions_of(filters, types))
+        self._wanted = attrs.evolve(self._wanted, condition=condition_of(filters, types))
         return filters
 
 
@@ -155,14 +139,9 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limit: int = DEFAULT_FILES,
         spooled: tuple[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Make a reader; it reads nothing yet.
+        """Make a reader of tables that `includes` chooses, also later ones, by micro-batches of about `limit` files.
 
-        Args:
-            lake: to follow.
-            wanted: rows and columns.
-            includes: chooses the tables; those that are added later join.
-            limit: files of a micro-batch at most, about.
-            spooled: URL of a bus to record into the lake meanwhile, and options of the spool.
+        `spooled` is the URL of a bus to record into the lake meanwhile, with options of the spool.
         """
         self._lake = lake
         self._wanted = wanted
@@ -240,44 +219,68 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return read_files(self._lake, partition, self._wanted)
 
 
-_TESTS: Mapping[type, str] = {
-    datasource.EqualTo: EQUAL,
-    datasource.LessThan: LESS,
-    datasource.LessThanOrEqual: AT_MOST,
-    datasource.GreaterThan: GREATER,
-    datasource.GreaterThanOrEqual: AT_LEAST,
-    datasource.In: IN,
-    datasource.StringStartsWith: STARTS,
-    datasource.StringEndsWith: ENDS,
-    datasource.StringContains: CONTAINS,
+_COMPARISONS: Mapping[type, Callable[[Any, Any], Any]] = {
+    datasource.EqualTo: operator.eq,
+    datasource.LessThan: operator.lt,
+    datasource.LessThanOrEqual: operator.le,
+    datasource.GreaterThan: operator.gt,
+    datasource.GreaterThanOrEqual: operator.ge,
+}
+
+#: Filters of texts, and the functions of `pyarrow.compute` for them.
+_TEXTS: Mapping[type, str] = {
+    datasource.StringStartsWith: "starts_with",
+    datasource.StringEndsWith: "ends_with",
+    datasource.StringContains: "match_substring",
 }
 
 
-def conditions_of(filters: Iterable[Any], types: Mapping[str, Any]) -> tuple[RowCondition, ...]:
-    """The filters of `pyspark.sql.datasource` that can be conditions, by the columns' types in Arrow."""
-    found = []
-    for item in filters:
-        condition = _condition(item)
-        if condition is not None and condition.column in types and condition.fits(types[condition.column]):
-            found.append(condition)
-    return tuple(found)
+def condition_of(filters: Iterable[Any], types: Mapping[str, Any]) -> Any:
+    """The filters that can be expressions of pyarrow together, by the columns' types in Arrow; None for none.
+
+    As for Spark, numbers that are no numbers are larger than all others.
+    """
+    found = [made for item in filters if (made := _expression(item, types)) is not None]
+    return reduce(operator.and_, found) if found else None
 
 
-def _condition(item: Any) -> RowCondition | None:
+def _expression(item: Any, types: Mapping[str, Any], *, negated: bool = False) -> Any:
     if isinstance(item, datasource.Not):
-        inner = _condition(item.child)
-        return None if inner is None else RowCondition(inner.column, inner.test, inner.value, negated=not inner.negated)
-    column = ".".join(item.attribute) if hasattr(item, "attribute") else ""
-    if isinstance(item, (datasource.IsNull, datasource.IsNotNull)):
-        negated = isinstance(item, datasource.IsNotNull)
-        return RowCondition(column, IS_NULL, negated=negated)
-    test = _TESTS.get(type(item))
-    if test is None:
+        return _expression(item.child, types, negated=not negated)
+    pa, compute = import_pyarrow(), import_extra("pyarrow.compute")
+    column = ".".join(getattr(item, "attribute", ()))
+    if column not in types:
         return None
-    value = item.value
-    if test == IN:
-        return RowCondition(column, test, tuple(map(_in_utc, value)))
-    return RowCondition(column, test, _in_utc(value))
+    field, type_ = compute.field(column), types[column]
+    if isinstance(item, (datasource.IsNull, datasource.IsNotNull)):
+        return field.is_null() if isinstance(item, datasource.IsNull) != negated else field.is_valid()
+    values = [_in_utc(value) for value in (item.value if isinstance(item, datasource.In) else [item.value])]
+    if not all(_fits(value, type_) for value in values):
+        return None
+    if isinstance(item, datasource.In):
+        found = field.isin(pa.array(values, type_))
+    elif type(item) in _TEXTS and pa.types.is_string(type_):
+        found = getattr(compute, _TEXTS[type(item)])(field, values[0])
+    elif type(item) in _COMPARISONS:
+        found = _COMPARISONS[type(item)](field, pa.scalar(values[0], type_))
+    else:
+        return None
+    if pa.types.is_floating(type_):
+        is_large = isinstance(item, (datasource.GreaterThan, datasource.GreaterThanOrEqual))
+        found = found | field.is_nan() if is_large else found & ~field.is_nan()
+    # Null is neither in a list nor out of it.
+    return ~found & field.is_valid() if negated else found
+
+
+def _fits(value: Any, type_: Any) -> bool:
+    """True if a value can be compared with those of a column of this Arrow type."""
+    pa = import_pyarrow()
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return False
+    try:
+        return bool(pa.scalar(value, type_).as_py() == value)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return False
 
 
 def _in_utc(value: Any) -> Any:

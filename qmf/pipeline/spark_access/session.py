@@ -28,11 +28,7 @@ _HINT = (
 
 
 def check_java() -> None:
-    """Check the Java that Spark finds, in JAVA_HOME or else in the path.
-
-    Raises:
-        PipelineError: there is none, it doesn't run, or it is too old; the message says which, and how to install one.
-    """
+    """Check the Java in JAVA_HOME or else in the path; `PipelineError` says what is wrong, and how to install one."""
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if program is None:
