@@ -21,14 +21,8 @@ def connect(*, threads: int | None = None, **settings: str) -> Any:
     """A connection without a database, which downloads nothing and prints nothing.
 
     A database in memory takes 25 ms of the processor to open and to close, more than most queries take. So connections
-    of a process share one, and differ in what is theirs: temporary tables, registered tables and the time zone.
-
-    Args:
-        threads: that a query uses; None for one per processor.
-        settings: of the database, which then is the connection's own; its cursors share it.
-
-    Raises:
-        MissingExtraError: DuckDB is not installed.
+    of a process share one, and differ in what is theirs: temporary tables, registered tables and the time zone. With
+    settings of the database it is the connection's own, which its cursors share.
     """
     connection = _database(threads, **settings) if settings else _shared_database(os.getpid(), threads).cursor()
     connection.execute("set enable_progress_bar = false")
@@ -59,12 +53,7 @@ def _database(threads: int | None, **settings: str) -> Any:
 
 @contextmanager
 def duckdb_errors(lake: str) -> Iterator[None]:
-    """Raise the errors of queries on a lake as what they mean.
-
-    Raises:
-        LakeError: a file cannot be read or is gone, or the query failed.
-        KeyboardInterrupt: Ctrl-C, which DuckDB takes while a query runs.
-    """
+    """Raise errors of queries on a lake as `LakeError`; or KeyboardInterrupt, since DuckDB takes Ctrl-C."""
     duckdb = import_duckdb()
     try:
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -19,39 +19,23 @@ _TIMEOUT = 30.0
 
 
 class StateDatabase:
-    """The file of one job, for the process that writes it. What is committed is on the disk. Not for threads at once.
-
-    Attributes:
-        path: of the file.
-    """
+    """The file of one job, for the process that writes it: what is committed is on the disk. For one thread."""
 
     def __init__(self, path: Path, tables: str, refusal: str) -> None:
-        """Open the file, or create it with its folder, which is locked until `close`.
+        """Open the file, or create it with its folder and missing tables; the folder is locked until `close`.
 
-        Args:
-            path: of the file.
-            tables: statements that create those that are missing.
-            refusal: the error if another process holds the folder.
-
-        Raises:
-            LakeError: another process holds the folder, the file system failed, or the file is of another version, or
-                is none of SQLite.
+        `LakeError`, with the text `refusal` where another process holds the folder, or where the file is no such one.
         """
         self.path = path
         with lake_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = lock_file(path.with_name("_lock"), refusal)
-        try:
+        with ExitStack() as opened:
+            opened.enter_context(lock_file(path.with_name("_lock"), refusal))
             with state_errors(path):
                 self.connection = sqlite3.connect(path, timeout=_TIMEOUT, isolation_level=None, check_same_thread=False)
-                try:
-                    self._prepare(tables)
-                except BaseException:
-                    self.connection.close()
-                    raise
-        except BaseException:
-            self._lock.close()
-            raise
+                opened.callback(self.connection.close)
+                self._prepare(tables)
+            self._opened = opened.pop_all()
 
     def _prepare(self, tables: str) -> None:
         (version,) = self.connection.execute("PRAGMA user_version").fetchone()
@@ -63,11 +47,7 @@ class StateDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """What the block writes is committed whole, or not at all.
-
-        Raises:
-            LakeError: the file system failed; nothing was written.
-        """
+        """What the block writes is committed whole, or not at all, as where the file system fails."""
         with state_errors(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -85,8 +65,7 @@ class StateDatabase:
 
     def close(self) -> None:
         """Close the file, and release the folder for other processes."""
-        self.connection.close()
-        self._lock.close()
+        self._opened.close()
 
 
 @contextmanager
@@ -108,19 +87,14 @@ def state_errors(path: Path) -> Iterator[None]:
 
 
 def lock_file(path: Path, refusal: str) -> IO[str]:
-    """Lock a file, which is created, until the one that is returned is closed, or the process ends.
-
-    Raises:
-        LakeError: with the text of `refusal`, another process holds it; or the file system failed.
-    """
+    """Lock a file, which is created, until it is closed or the process ends; `LakeError` where another one holds it."""
     with lake_errors(path):
         file = path.open("a", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except OSError as error:
             file.close()
-            raise LakeError(refusal) from None
-        except OSError:
-            file.close()
+            if isinstance(error, BlockingIOError):
+                raise LakeError(refusal) from None
             raise
     return file

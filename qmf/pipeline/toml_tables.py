@@ -25,12 +25,7 @@ def or_default(value: T | None, default: T) -> T:
 
 @attrs.frozen(order=True)
 class TomlError:
-    """What is wrong in a file.
-
-    Attributes:
-        line: from 1; 0 where it is not known.
-        text: where in the file, and what is wrong.
-    """
+    """What is wrong in a file, and in which line, from 1; 0 where that is not known."""
 
     line: int
     text: str

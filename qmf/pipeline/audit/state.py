@@ -135,7 +135,7 @@ class AuditState:
         self._connection.execute("drop table qmf_audit_made")
 
 
-def queries_of(kind: RowKind, rows: str, version: ClassVersion | None) -> dict[str, str]:
+def queries_of(kind: RowKind, rows: str, version: ClassVersion | None = None) -> dict[str, str]:
     """The queries for what is made of rows of a kind, by the name of the part, or `EVENT_PART`."""
     match kind:
         case RowKind.HEARTBEATS:

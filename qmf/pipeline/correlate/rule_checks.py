@@ -21,7 +21,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
 from qmf.pipeline.lake.columns import CLASS_KINDS, DATE, HASH, ClassVersion, ColumnType
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, place
-from qmf.pipeline.lake.location import class_path, kind_path
+from qmf.pipeline.lake.location import kind_path
 from qmf.schema import read_schema
 
 #: What templates of Prometheus have in doubled braces, which here are plain braces.
@@ -87,7 +87,7 @@ def _find_mismatches(
         tables |= {path: lake.table(path).schema() for path in lake.versions()}
     for version in _versions(files):
         kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
-        path = place(version, known, class_path(kind, version.package, version.name))
+        path = place(version, known)
         own = _table_schema(kind, version)
         tables[path] = import_pyarrow().unify_schemas([tables[path], own]) if path in tables else own
         known.append(RecordedClass(version, path))

@@ -121,10 +121,7 @@ class CellReader:
         return "".join(f", {quote_name(column.name)}" for column in self.columns)
 
     def values(self, cells: Sequence[Any], agent: str) -> dict[str, object]:
-        """The values of a row by wire name, without those that are null, from the cells of the columns in `sql`.
-
-        `agent` owns the references that name none.
-        """
+        """The values of a row by wire name, without nulls; `agent` owns the references that name none."""
         found: dict[str, object] = {}
         for at, wire, convert in self._cells:
             cell = cells[at]

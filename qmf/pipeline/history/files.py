@@ -35,11 +35,7 @@ class LakeFiles:
     """The committed rows of a lake, as of the last `refresh`. Queries may run in any thread."""
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
-        """Open a lake by its path or URL; what is not among the options of its object store is from the environment.
-
-        Raises:
-            LakeError: there is no lake.
-        """
+        """Open a lake by its path or URL, with options of its object store; `LakeError` if there is none."""
         self.lake = DeltaLake(url, options)
         if not self.lake.exists():
             raise LakeError(f"{self.lake.url}: not a lake: it has no table schemas")
@@ -76,14 +72,9 @@ class LakeFiles:
         runs: Collection[str] | None = None,
         object: tuple[str, str] | None = None,
     ) -> RowSource:
-        """Rows, the oldest day first.
+        """Rows of a kind, or of a class version, from one day to another, the oldest day first.
 
-        Args:
-            kind: of the rows.
-            version: of a class; None for kinds without classes.
-            first, last: days, both included.
-            runs: only files that may have rows of these runs; None for all.
-            object: only files that may have rows of the object with this agent and name; None for all.
+        Only files that may have rows of some runs, or of the object with an agent and a name, are read.
         """
         path = kind_path(kind) if version is None else self._table_of(version)
         files = tuple(
@@ -104,17 +95,8 @@ class LakeFiles:
         return sorted({file.date for file in self._snapshot(kind_path(kind)).files if file.date is not None})
 
     def query(self, sql: str, source: RowSource, parameters: Sequence[object] = ()) -> list[Row]:
-        """All rows of a query, where ``{files}`` stands for the rows of a source; none without files.
-
-        Raises:
-            LakeError: a file cannot be read.
-            KeyboardInterrupt: Ctrl-C while it ran.
-        """
-        if not source:
-            return []
-        with self._running_query(sql, source, parameters) as cursor:
-            found: list[Row] = cursor.fetchall()
-        return found
+        """All rows of a query, where ``{files}`` stands for the rows of a source; none without files."""
+        return list(self.each(sql, source, parameters))
 
     def each(self, sql: str, source: RowSource, parameters: Sequence[object] = ()) -> Iterator[Row]:
         """The rows of a query one by one, few in memory at a time; arguments and errors are those of `query`."""
@@ -138,7 +120,6 @@ class LakeFiles:
             cursor.close()
 
     def _left_out_rows(self, files: Sequence[TableFile]) -> list[LeftOut]:
-        """The rows of files that don't count, since another recorder has them too."""
         first = min((file.first_ns or 0 for file in files), default=0)
         last = max((file.last_ns or 0 for file in files), default=0)
         return [row for row in self._runs.left_out_rows() if row.first_ns <= last and row.end_ns > first]

@@ -7,9 +7,12 @@ which the agent was found, or found again. Several recorders may write to one la
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 import attrs
+
+from qmf.pipeline.history.files import Row
 
 #: Nanoseconds around a time in which heartbeats show which runs were active.
 NEARBY = 600 * 10**9
@@ -21,38 +24,10 @@ SILENT = 60 * 10**9
 
 
 @attrs.frozen
-class RecordedAgentChange:
-    """A row about an agent.
-
-    Attributes:
-        run, seq: of the row.
-        time: when it was received, by the recorder's clock.
-        agent, epoch: of the agent.
-        change: ``added``, ``removed`` or ``restarted``; `AGAIN` of no agent: the recorder is connected again.
-        reason: why it was removed.
-        interval: seconds between its heartbeats.
-    """
-
-    run: str
-    seq: int
-    time: int
-    agent: str
-    epoch: int
-    change: str
-    reason: str | None
-    interval: float
-
-
-@attrs.frozen
 class Presence:
-    """An agent that was present.
+    """An agent that was present, by the rows of a run after that with which it was found, `since`, at a time.
 
-    Attributes:
-        run: whose rows tell its state.
-        since: number of the row with which it was found; later rows are about this presence.
-        time: when that was.
-        agent, epoch, interval: of the agent.
-        cut: when the recorder's connection was lost; 0 while it stands.
+    `cut` is when the recorder's connection was lost; 0 while it stands.
     """
 
     run: str
@@ -66,12 +41,7 @@ class Presence:
 
 @attrs.frozen
 class Presences:
-    """What was present at a time: agents by name.
-
-    Attributes:
-        gap: why values may be older than the time, or empty.
-        gap_since: since when.
-    """
+    """What was present at a time: agents by name; and why values may be older than that, since when."""
 
     agents: dict[str, Presence]
     gap: str = ""
@@ -79,23 +49,22 @@ class Presences:
 
 
 def presences(
-    at: int, changes: Iterable[RecordedAgentChange], beats: dict[str, tuple[int, int, int]], earlier: int = 0
+    at: int, changes: Iterable[Row], beats: Mapping[str, tuple[int, int, int]], earlier: int = 0
 ) -> Presences:
-    """The agents that were present.
+    """The agents that were present at a time.
 
     Args:
-        at: the time.
-        changes: all rows about agents up to that time, in order.
+        changes: all rows about agents up to that time: run, number, time of arrival, agent, epoch, change (``added``,
+            ``restarted``, ``removed``, or `AGAIN` of no agent), reason of a removal, and interval.
         beats: by run: times of its first heartbeat nearby, of its last one up to `at`, and of its last one nearby.
         earlier: time of the last heartbeat before `at` if none is nearby; 0 if there is none at all.
     """
-    by_run: dict[str, dict[str, Presence]] = {}
-    for item in changes:
-        _apply(by_run.setdefault(item.run, {}), item)
+    by_run = _agents_by_run(changes)
     runs = [run for run in {*by_run, *beats} if start_of_run(run) <= at]
     if not runs:
         return Presences({})
-    current = _active_runs(runs, at, beats)
+    latest = max(runs)
+    current = [run for run in sorted(runs) if run == latest or _is_parallel(run, latest, at, beats)]
     agents: dict[str, Presence] = {}
     for run in current:
         agents.update(by_run.get(run, {}))
@@ -108,10 +77,20 @@ def presences(
     return Presences(agents)
 
 
-def _active_runs(runs: Iterable[str], at: int, beats: dict[str, tuple[int, int, int]]) -> list[str]:
-    """The latest of some runs, and those of other recorders that were active as well, in order."""
-    latest = max(runs)
-    return [run for run in sorted(runs) if run == latest or _is_parallel(run, latest, at, beats)]
+def _agents_by_run(changes: Iterable[Row]) -> dict[str, dict[str, Presence]]:
+    by_run: dict[str, dict[str, Presence]] = defaultdict(dict)
+    for run, seq, time, agent, epoch, change, reason, interval in sorted(changes, key=lambda row: row[:2]):
+        present = by_run[run]
+        if change == AGAIN:
+            by_run[run] = {name: item for name, item in present.items() if not item.cut}
+        elif change != "removed":
+            present[agent] = Presence(run, seq, time, agent, epoch or 0, interval or 0.0)
+        elif reason == "disconnected" and agent in present:
+            # It was the recorder that was cut off: what it knew last is the best that is known.
+            present[agent] = attrs.evolve(present[agent], cut=time)
+        else:
+            present.pop(agent, None)
+    return by_run
 
 
 def start_of_run(run: str) -> int:
@@ -119,22 +98,9 @@ def start_of_run(run: str) -> int:
     return int(run.partition("_")[0])
 
 
-def _is_parallel(run: str, latest: str, at: int, beats: dict[str, tuple[int, int, int]]) -> bool:
+def _is_parallel(run: str, latest: str, at: int, beats: Mapping[str, tuple[int, int, int]]) -> bool:
     """True for a run of another recorder that was active, too: it recorded after the latest one began."""
     if run not in beats:
         return False
     _, before, after = beats[run]
     return after > start_of_run(latest) and at - before <= SILENT
-
-
-def _apply(present: dict[str, Presence], item: RecordedAgentChange) -> None:
-    if item.change == AGAIN:
-        for name in [name for name, agent in present.items() if agent.cut]:
-            del present[name]
-    elif item.change != "removed":
-        present[item.agent] = Presence(item.run, item.seq, item.time, item.agent, item.epoch, item.interval)
-    elif item.reason == "disconnected" and item.agent in present:
-        # It was the recorder that was cut off: what it knew last is the best that is known.
-        present[item.agent] = attrs.evolve(present[item.agent], cut=item.time)
-    else:
-        present.pop(item.agent, None)

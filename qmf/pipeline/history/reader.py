@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -15,7 +14,7 @@ from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.errors import NotFoundError
 from qmf.pipeline.history.classes import AnySchema, CellReader, any_values, key_of, schema_of
 from qmf.pipeline.history.files import LakeFiles
-from qmf.pipeline.history.presence import AGAIN, NEARBY, Presences, RecordedAgentChange, presences
+from qmf.pipeline.history.presence import AGAIN, NEARBY, Presences, presences
 from qmf.pipeline.history.replay_rows import ReplayRow, replay_rows
 from qmf.pipeline.history.series import RecordedSeries, SeriesQuery
 from qmf.pipeline.history.states import ObjectName, RecordedState, StateQuery
@@ -120,15 +119,11 @@ class LakeReader(Closable):
             "select _run, _seq, _received_ns, _agent, _epoch, change, reason, interval from {files} "
             "where _received_ns <= ?"
         )
-        rows: list[tuple[Any, ...]] = self._files.query(sql, self._files.select(RowKind.AGENTS, last=last), [at])
+        rows = self._files.query(sql, self._files.select(RowKind.AGENTS, last=last), [at])
         again = (
             "select _run, _seq, _received_ns, '', 0, reason, '', 0 from {files} where reason = ? and _received_ns <= ?"
         )
         rows += self._files.query(again, self._files.select(RowKind.GAPS, last=last), [AGAIN, at])
-        changes = [
-            RecordedAgentChange(run, seq, time, agent or "", epoch or 0, change, reason, interval or 0.0)
-            for run, seq, time, agent, epoch, change, reason, interval in sorted(rows, key=lambda row: row[:2])
-        ]
         sql = (
             "select _run, min(_received_ns), max(_received_ns) filter (_received_ns <= ?), max(_received_ns) "
             "from {files} where _received_ns between ? and ? group by _run"
@@ -138,10 +133,9 @@ class LakeReader(Closable):
             run: (first, before or first, after)
             for run, first, before, after in self._files.query(sql, source, (at, at - NEARBY, at + NEARBY))
         }
-        return presences(at, changes, beats, 0 if beats else self._last_beat(at))
+        return presences(at, rows, beats, 0 if beats else self._last_beat(at))
 
     def _last_beat(self, at: int) -> int:
-        """Time of the last heartbeat before a time; 0 if there is none."""
         last = day(at)
         for date in reversed([date for date in self._files.days(RowKind.HEARTBEATS) if date <= last]):
             sql = "select max(_received_ns) from {files} where _received_ns <= ?"
@@ -174,16 +168,9 @@ class LakeReader(Closable):
     def state(
         self, key: ClassKey, at: int, present: Presences | None = None, only: ObjectName | None = None
     ) -> RecordedState:
-        """The objects of a class version as they were at a time.
+        """The objects of a class version as they were at a time, all or the one with an agent and a name.
 
-        Args:
-            key: the class.
-            at: the time.
-            present: what `presences` returned for that time; None to compute it.
-            only: agent and name of one object; None for all.
-
-        Raises:
-            NotFoundError: the lake does not have the class.
+        `present` is what `presences` returned for that time, if it is known. `NotFoundError` for an unknown class.
         """
         version, _ = self._version(key)
         agents = (present or self.presences(at)).agents
@@ -196,24 +183,12 @@ class LakeReader(Closable):
     def series(
         self, keys: Sequence[ClassKey], object: ObjectName, members: Sequence[str], first: int, last: int
     ) -> RecordedSeries:
-        """The values of one object over time.
-
-        Args:
-            keys: the versions of its class.
-            object: its agent and name.
-            members: properties and statistics.
-            first, last: times, both included.
-        """
+        """The values of properties and statistics of an object of some class versions between times, both included."""
         versions = [self._version(key)[0] for key in keys]
         return SeriesQuery(self._files, *object, first, last).read(versions, members)
 
     def events(self, first: int, last: int, keys: Sequence[ClassKey] | None = None) -> Iterator[RemoteEvent]:
-        """Events in order of time.
-
-        Args:
-            first, last: times, both included.
-            keys: their classes; None for all, and those whose class is unknown.
-        """
+        """Events of some classes between times, both included, in order; None for all, also unknown ones."""
         chosen = [key for key in self.classes() if key.kind is Kind.EVENT] if keys is None else keys
         parts = [self._events_of(key, first, last) for key in chosen]
         if keys is None:
@@ -244,11 +219,7 @@ class LakeReader(Closable):
             yield _event(agent, key, None, time, 7 if severity is None else severity, any_values(values))
 
     def replay(self, first: int, last: int) -> Iterator[ReplayRow]:
-        """All publications of objects, events and changes of agents in the order in which the recorder received them.
-
-        Args:
-            first, last: times by the recorder's clock, the first excluded.
-        """
+        """What the recorder received, in that order, after one time of its clock and up to another one."""
         versions = [version for _, (version, _) in sorted(self._versions.items())]
         for begin in range(first, last, _REPLAY_STEP):
             end = min(last, begin + _REPLAY_STEP)

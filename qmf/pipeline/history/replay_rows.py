@@ -20,12 +20,7 @@ Order = tuple[int, str, int]
 
 @attrs.frozen
 class ReplayedObject:
-    """A publication of one object.
-
-    Attributes:
-        order: its place; the first part is the time of its arrival.
-        values: those that were published, by wire name.
-    """
+    """A publication of one object: the values that were published, by wire name, and its place."""
 
     order: Order
     agent: str

@@ -257,11 +257,7 @@ class Replay:
         return ReplayProgress(self._at, self._objects, self._events, len(self._agents))
 
     async def prepare(self) -> None:
-        """Make the agents and objects that existed at the beginning; they answer queries from then on.
-
-        Raises:
-            NetworkError: the bus failed.
-        """
+        """Make the agents and objects that existed at the beginning; they answer queries from then on."""
         self._asking = await self._bus.subscribe(Binding(topic_exchange(self._domain), "console.#"), self._on_message)
         present = self._reader.presences(self._first)
         for agent in present.agents.values():
@@ -323,7 +319,6 @@ class Replay:
             await self._publish_objects(waiting)
 
     def _now(self) -> int:
-        """The time in the recording that is now."""
         return self._first + round((time.monotonic() - self._began) * self._speed * 1e9)
 
     async def _wait_until(self, time_ns: int) -> None:

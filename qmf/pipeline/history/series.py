@@ -21,13 +21,9 @@ _REMOVED = {"goodbye": "agent ended", "silent": "agent lost", "disconnected": "r
 
 @attrs.frozen
 class Sample:
-    """Values of an object at one time.
+    """Values that an object sent at a time, by the agent's clock, by wire name; epoch 0 is an unknown one.
 
-    Attributes:
-        time: by the agent's clock, in nanoseconds since 1970.
-        epoch: of the agent's start; 0 where it is not known.
-        values: by wire name; those that were not sent are missing.
-        begins: True where nothing is known of the time just before: growth must not be computed across it.
+    `begins` is true where nothing is known of the time just before: growth must not be computed across it.
     """
 
     time: int
@@ -38,13 +34,7 @@ class Sample:
 
 @attrs.frozen
 class Incident:
-    """Something that happened to an object, to its agent, or to the recording.
-
-    Attributes:
-        time: when.
-        what: in a few words, e.g. ``agent restarted``.
-        ends: the object no longer existed, or was no longer recorded.
-    """
+    """What happened to an object, to its agent, or to the recording; `ends` if the object was not recorded after it."""
 
     time: int
     what: str
@@ -108,7 +98,6 @@ class SeriesQuery:
         return found
 
     def _incidents(self) -> list[Incident]:
-        """What happened to the agent, and to the recording of it."""
         first, last = day(self.first), day(self.last)
         parameters = (self.agent, self.first, self.last)
         sql = (

@@ -39,12 +39,7 @@ ObjectName = tuple[str, str]
 
 @attrs.frozen
 class RecordedState:
-    """Objects as they were at a time.
-
-    Attributes:
-        objects: those that existed, without a client: they have values, and make no requests.
-        destroyed: how many others the recorder saw being destroyed before, since it knows their agents.
-    """
+    """Objects that existed at a time, without a client, and how many others the recorder saw being destroyed."""
 
     objects: tuple[RemoteObject, ...]
     destroyed: int = 0
@@ -52,10 +47,7 @@ class RecordedState:
 
 @attrs.frozen(kw_only=True)
 class StateQuery:
-    """What is read: the states at a time of the objects of one class version, whose agents were present.
-
-    `only` is one object; None for all.
-    """
+    """What is read: the states at a time of the objects of one class version, or of one, whose agents were present."""
 
     files: LakeFiles
     version: ClassVersion
@@ -108,7 +100,6 @@ class StateQuery:
         return RemoteObject(data, object_id, agent, fields, None)
 
     def _last_statistics(self, existing: Sequence[ObjectName]) -> dict[ObjectName, Row]:
-        """The last rows with statistics."""
         if not self._statistics.columns:
             return {}
         # An answer has statistics that are no sample.

@@ -26,18 +26,11 @@ def arrow_schema(columns: Columns) -> Any:
     """The Arrow schema of a file."""
     pa = import_pyarrow()
     types = {
-        ColumnType.INT8: pa.int8(),
-        ColumnType.INT16: pa.int16(),
-        ColumnType.INT32: pa.int32(),
-        ColumnType.INT64: pa.int64(),
         ColumnType.DECIMAL: pa.decimal128(20, 0),
-        ColumnType.FLOAT: pa.float32(),
-        ColumnType.DOUBLE: pa.float64(),
-        ColumnType.BOOL: pa.bool_(),
         ColumnType.TEXT: pa.string(),
         ColumnType.TIME: pa.timestamp("us", tz="UTC"),
     }
-    return pa.schema([pa.field(name, types[column_type]) for name, column_type in columns])
+    return pa.schema([(name, types.get(own) or pa.type_for_alias(own.value)) for name, own in columns])
 
 
 def arrow_table(columns: Columns, rows: Sequence[tuple[object, ...]]) -> Any:

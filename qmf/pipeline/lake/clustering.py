@@ -63,18 +63,10 @@ def _is_unsorted(files: Sequence[TableFile]) -> bool:
 
 
 def cluster(table: LakeTable, files: Sequence[TableFile], target_bytes: int) -> int:
-    """Sort the rows of some files of a day, and replace these by the new ones, in one commit.
+    """Sort the rows of some files of a day, and replace these by new ones of about `target_bytes`, in one commit.
 
-    Args:
-        table: of a class of objects; others may write and read meanwhile.
-        files: of one day.
-        target_bytes: size of the new files at most, about.
-
-    Returns:
-        number of new files.
-
-    Raises:
-        LakeError: another process replaced one of the files meanwhile.
+    Others may write and read the table meanwhile; `LakeError` where one replaced one of the files. Returns the number
+    of new files.
     """
     table.declare(CLUSTERED_STATISTICS)
     check_space(table.url, sum(file.size for file in files))

@@ -103,17 +103,9 @@ _JSON_KEYS: Mapping[str, str] = {"column_type": "cell", "kind": "group"}
 
 @attrs.frozen(kw_only=True)
 class LakeColumn:
-    """One column of a class.
+    """One column of a class: its name in files, and the value on the wire that it holds.
 
-    Attributes:
-        name: in files.
-        wire: name of the value on the wire.
-        member: the property, statistic or argument that the column belongs to.
-        type: name of that member's type, e.g. ``mma32``.
-        column_type: how the column is stored.
-        kind: what the member is.
-        part: which of the member's values it holds.
-        unit: of the value, or None.
+    That is one of the values of a member, whose type (``mma32``) and kind are given; `unit` is that of the value.
     """
 
     name: str
@@ -133,13 +125,9 @@ class LakeColumn:
 
 @attrs.frozen(kw_only=True, cache_hash=True)
 class ClassVersion:
-    """One version of a class or event, with its columns.
+    """One version of a class or event, with its columns in schema order.
 
-    Attributes:
-        package, name: of the class; object classes in lower case, as on the wire.
-        hash: identifies the version; empty where the agent sent none.
-        event: it is a class of events.
-        columns: in schema order.
+    Package and name are those of the wire: object classes in lower case. The hash is empty where the agent sent none.
     """
 
     package: str
@@ -182,25 +170,13 @@ class ClassVersion:
 
 
 _COLUMN_TYPES: Mapping[str, ColumnType] = {
-    "objId": ColumnType.TEXT,
+    **{name: ColumnType(name) for name in ("int8", "int16", "int32", "int64", "bool", "float", "double")},
+    **dict.fromkeys(("objId", "sstr", "lstr", "uuid", "map", "list"), ColumnType.TEXT),
+    **dict.fromkeys(("uint64", "deltaTime"), ColumnType.DECIMAL),
     "uint8": ColumnType.INT16,
     "uint16": ColumnType.INT32,
     "uint32": ColumnType.INT64,
-    "uint64": ColumnType.DECIMAL,
-    "int8": ColumnType.INT8,
-    "int16": ColumnType.INT16,
-    "int32": ColumnType.INT32,
-    "int64": ColumnType.INT64,
-    "bool": ColumnType.BOOL,
-    "sstr": ColumnType.TEXT,
-    "lstr": ColumnType.TEXT,
     "absTime": ColumnType.TIME,
-    "deltaTime": ColumnType.DECIMAL,
-    "float": ColumnType.FLOAT,
-    "double": ColumnType.DOUBLE,
-    "uuid": ColumnType.TEXT,
-    "map": ColumnType.TEXT,
-    "list": ColumnType.TEXT,
 }
 
 _PARTS: Mapping[Style, tuple[MemberPart, ...]] = {
@@ -233,8 +209,7 @@ def name_columns(columns: Iterable[LakeColumn]) -> tuple[LakeColumn, ...]:
 def align_columns(version: ClassVersion, known: Iterable[ClassVersion]) -> ClassVersion:
     """A version whose columns have the names that the other ones of its class have, which are among those known.
 
-    A column has the name that another version has for the same value on the wire, or the same name in another case;
-    otherwise engines would take the columns of two versions for one, or refuse the table.
+    Otherwise engines would take the columns of two versions for one, or refuse the table.
     """
     by_value: dict[tuple[str, MemberPart], str] = {}
     by_case: dict[str, str] = {}

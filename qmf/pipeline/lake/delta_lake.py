@@ -28,13 +28,7 @@ _SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns", "xml", "table
 
 @attrs.frozen
 class RecordedClass:
-    """A class version of a lake.
-
-    Attributes:
-        version: of the class, with its columns.
-        table: path of the table that has its rows, inside the lake; they have its hash in the column `_hash`.
-        xml: its schema; empty where only the columns are known.
-    """
+    """A class version of a lake, the path of the table inside it that has its rows, and its schema as XML, or empty."""
 
     version: ClassVersion
     table: str
@@ -144,14 +138,6 @@ class DeltaLake:
         wanted = set(versions)
         return sorted({item.table for item in self.classes() if item.version in wanted})
 
-    def place(self, version: ClassVersion) -> str:
-        """The path of the table that the rows of a class version go to.
-
-        That of the class, unless a version in it gives one of the columns another type.
-        """
-        kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
-        return place(version, self.classes(), class_path(kind, version.package, version.name))
-
     def _read_classes(self, table: LakeTable) -> tuple[RecordedClass, ...]:
         found: dict[tuple[str, str, str, bool], RecordedClass] = {}
         rows: list[dict[str, Any]] = []
@@ -165,36 +151,28 @@ class DeltaLake:
         return tuple(found[key] for key in sorted(found))
 
 
-def place(version: ClassVersion, known: Iterable[RecordedClass], path: str) -> str:
-    """The path of the table for a class version, beside those of the lake: `path`, that of its class, where it fits."""
+def place(version: ClassVersion, known: Iterable[RecordedClass]) -> str:
+    """The path of the table for a class version: not that of its class where one known there has another type."""
+    kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
+    path = class_path(kind, version.package, version.name)
     columns = {column.name.lower(): column for column in version.columns}
+    found = path
     for item in known:
         if item.version == version:
             return item.table
-    for item in known:
-        if item.table == path and any(
-            (own := columns.get(column.name.lower())) is not None
-            and (own.name, own.column_type) != (column.name, column.column_type)
-            for column in item.version.columns
-        ):
-            kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
-            return class_path(kind, version.package, version.name, version.hash or "none")
-    return path
+        for column in item.version.columns if item.table == path else ():
+            own = columns.get(column.name.lower(), column)
+            if (own.name, own.column_type) != (column.name, column.column_type):
+                found = class_path(kind, version.package, version.name, version.hash or "none")
+    return found
 
 
 def versions_of(
     known: Sequence[ClassVersion], package: str | None, name: str, hash: str | None = None
 ) -> list[ClassVersion]:
-    """The versions of one class, or the one with a hash.
+    """The versions of one class, or the one with a hash, among those of a lake; the name in upper or lower case.
 
-    Args:
-        known: those of the lake, see `DeltaLake.class_versions`.
-        package: None for the only package that has the class.
-        name: in upper or lower case.
-        hash: None for all versions.
-
-    Raises:
-        LakeError: there is no such class, or several packages have one.
+    `LakeError` where there is no such class, or several packages have one and `package` is None.
     """
     found = [
         item
@@ -210,11 +188,7 @@ def versions_of(
 
 
 def choose_classes(known: Sequence[ClassVersion], names: Iterable[str] = ()) -> list[list[ClassVersion]]:
-    """The versions of each class of objects that is named, with or without ``package:``; of all without names.
-
-    Raises:
-        LakeError: as of `versions_of`.
-    """
+    """The versions of each class of objects that is named, with or without ``package:``; of all without names."""
     own = [version for version in known if not version.event]
     wanted: Sequence[tuple[str | None, str]] = [
         (package or None, name) for package, _, name in (text.rpartition(":") for text in names)
@@ -223,11 +197,7 @@ def choose_classes(known: Sequence[ClassVersion], names: Iterable[str] = ()) -> 
 
 
 def columns_of_versions(kind: RowKind, versions: Sequence[ClassVersion]) -> Columns:
-    """The columns of rows of a kind, and of the versions of a class together.
-
-    Raises:
-        LakeError: two versions give a column different types; the user can choose one version by its hash.
-    """
+    """The columns of rows of a kind, and of the versions of a class; `LakeError` if these disagree about a type."""
     columns: dict[str, ColumnType] = dict(columns_of(kind, None))
     for version in versions:
         for column in version.columns:

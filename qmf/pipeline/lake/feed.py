@@ -17,13 +17,7 @@ from qmf.pipeline.lake.table_files import TableFile
 
 @attrs.frozen
 class TablePosition:
-    """How much of a table was read.
-
-    Attributes:
-        version: all rows of this commit and of those before it; None for none.
-        ahead: a later commit of which a part was read; None for no part.
-        count: files of that part.
-    """
+    """How much of a table was read: all up to a commit, and `count` files of a later one, `ahead`; None for none."""
 
     version: int | None = None
     ahead: int | None = None
@@ -49,7 +43,7 @@ class FeedFile:
 
 def position_to_json(position: Position) -> dict[str, list[int | None]]:
     """A position as JSON; see `position_from_json`."""
-    return {path: [item.version, item.ahead, item.count] for path, item in sorted(position.items())}
+    return {path: list(attrs.astuple(item)) for path, item in sorted(position.items())}
 
 
 def position_from_json(value: Mapping[str, list[int | None]]) -> dict[str, TablePosition]:
@@ -74,11 +68,9 @@ class LakeFeed:
         end: Mapping[str, int] | None = None,
         until_ns: int | None = None,
     ) -> dict[str, TablePosition]:
-        """The position after the next files.
+        """The position after the next files of some tables; others of `start` stay where they are.
 
         Args:
-            start: what was read.
-            paths: of the tables to follow; tables of `start` that are not among them stay where they are.
             limit: of the number of files, about: those recorded at the same time are not separated. None for all.
             end: numbers of commits after which nothing is read, by path; None for no limit.
             until_ns: files with rows that arrived later are not read yet, nor those after them; None for no limit.
@@ -110,11 +102,7 @@ class LakeFeed:
         return found
 
     def files(self, start: Position, end: Position) -> list[FeedFile]:
-        """The files between two positions, in the order in which they were recorded.
-
-        Raises:
-            LakeError: a commit between them was removed from the log of a table.
-        """
+        """The files between two positions, in the order in which they were recorded."""
         found: list[FeedFile] = []
         for path, last in end.items():
             first = start.get(path, TablePosition())

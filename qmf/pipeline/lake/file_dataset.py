@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import attrs
 import pyarrow as pa
 from pyarrow import dataset
-
-
-class RowChoice(Protocol):
-    """Chooses rows by some columns."""
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """The columns that decide."""
-
-    def of(self, rows: Any) -> Any:
-        """The rows of a record batch that are chosen."""
 
 
 class FileDataset(dataset.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
@@ -28,9 +17,10 @@ class FileDataset(dataset.FileSystemDataset):  # type: ignore[misc]  # pyarrow h
     need the lock to read the files; now and then both wait for ever.
     """
 
-    _choice: RowChoice | None = None
+    #: `qmf.pipeline.lake.runs.CountedRows`, or None.
+    _choice: Any = None
 
-    def choose(self, choice: RowChoice) -> Self:
+    def choose(self, choice: Any) -> Self:
         """The same files, of which readers get some rows only."""
         found = type(self)(list(self.get_fragments()), self.schema, self.format, self.filesystem)
         found._choice = choice
@@ -49,7 +39,7 @@ class _Scan:
     """A scanner of pyarrow with a stream of its own."""
 
     rows: Any
-    choice: RowChoice | None
+    choice: Any
     wanted: Sequence[str] | None
 
     def __getattr__(self, name: str) -> Any:

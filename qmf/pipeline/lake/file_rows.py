@@ -68,30 +68,36 @@ def _known_limits(file: TableFile, schema: Any) -> Any:
 
 def file_rows(table: LakeTable, item: FeedFile, wanted: WantedRows) -> Iterator[Any]:
     """The wanted rows of a file of a table, as Arrow batches; `LakeError` if a column has another type in it."""
-    pa, field = import_pyarrow(), import_extra("pyarrow.compute").field
     schema = arrow_schema(wanted.columns)
     counted = CountedRows(wanted.left_out) if wanted.left_out and has_classes(item.path) else None
-    with delta_errors(f"{table.url}/{item.file.path}"):
+    with delta_errors(item.file.url):
         (fragment,) = table.dataset((item.file,), schema).get_fragments()
-        present = fragment.physical_schema
-        condition = None if wanted.hash is None or HASH not in present.names else field(HASH) == wanted.hash
-        for one in schema:
-            if one.name in present.names and (found := present.field(one.name).type) != one.type:
-                if not fragment.count_rows(filter=condition):
-                    return
-                raise LakeError(
-                    f"{table.url}/{item.file.path}: {one.name} is {found} in this version of the class, "
-                    f"not {one.type}; follow one version by its hash"
-                )
-        if wanted.condition is not None:
-            condition = wanted.condition if condition is None else condition & wanted.condition
-        needed = present.names if wanted.as_json else (HASH, *CountedRows.columns)
-        read = pa.schema([*schema, *(one for one in present if one.name in needed and one.name not in schema.names)])
-        for batch in fragment.to_batches(schema=read, columns=read.names, filter=condition):
+        for batch in _read(item.file.url, fragment, schema, wanted):
             chosen = batch if counted is None else counted.of(batch)
             if chosen.num_rows:
                 own = chosen.select(schema.names)
                 yield _with_class(own, item.path, chosen) if wanted.as_json else own
+
+
+def _read(url: str, fragment: Any, schema: Any, wanted: WantedRows) -> Iterator[Any]:
+    """The rows of a file that meet the condition, with all columns that are needed for the wanted ones."""
+    pa, field = import_pyarrow(), import_extra("pyarrow.compute").field
+    present = fragment.physical_schema
+    condition = None if wanted.hash is None or HASH not in present.names else field(HASH) == wanted.hash
+    for own in present:
+        at = schema.get_field_index(own.name)
+        if at >= 0 and schema.field(at).type != own.type:
+            if not fragment.count_rows(filter=condition):
+                return
+            raise LakeError(
+                f"{url}: {own.name} is {own.type} in this version of the class, not {schema.field(at).type}; "
+                "follow one version by its hash"
+            )
+    if wanted.condition is not None:
+        condition = wanted.condition if condition is None else condition & wanted.condition
+    needed = present.names if wanted.as_json else (HASH, *CountedRows.columns)
+    read = pa.schema([*schema, *(own for own in present if own.name in needed and own.name not in schema.names)])
+    yield from fragment.to_batches(schema=read, columns=read.names, filter=condition)
 
 
 def has_classes(table_path: str) -> bool:

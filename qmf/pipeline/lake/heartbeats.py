@@ -36,10 +36,9 @@ def latest_rows(rows: str) -> str:
 
 
 def last_heard(latest: str, ends: str) -> str:
-    """The time of arrival of each agent's last heartbeat: agent, last_ns.
+    """The time of arrival of each agent's last heartbeat, agent and last_ns, from parts of ``from``.
 
-    It follows from rows of `latest_rows`, of all parts together, and the last arrival of each run, `until_ns`; both as
-    parts of ``from``.
+    These are rows of `latest_rows`, of all parts together, and the last arrival of each run, `until_ns`.
     """
     return (
         "select agent, max(greatest(last_ns, least(open_until_ns, until_ns))) as last_ns from ("

@@ -52,12 +52,9 @@ class LakeTable:
     """
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None, *, statistics: Sequence[str] = ()) -> None:
-        """Name a table; nothing is read yet.
+        """Name a table by a path or URL, with options of its object store; nothing is read yet.
 
-        Args:
-            url: a path of this machine, or a URL that the library's object stores know.
-            options: of the object store, e.g. ``AWS_ENDPOINT_URL``.
-            statistics: columns of whose values each file has the limits in the log; none for the library's choice.
+        Of some columns' values each file has the limits in the log; of none for the library's choice.
         """
         # An executor has a working directory of its own, and so has Spark's Java process.
         self.url = absolute(url)
@@ -81,7 +78,7 @@ class LakeTable:
 
     def schema(self) -> Any:
         """The columns of all versions of the table's rows, as an Arrow schema; `LakeError` if there is no table."""
-        return import_pyarrow().schema(self._existing().schema())
+        return import_pyarrow().schema(self.delta().schema())
 
     def last_batch(self, writer: str) -> int | None:
         """The number of the last batch of a writer that was committed; None for none."""
@@ -94,13 +91,9 @@ class LakeTable:
         return entry_time(self.url, self._options, version)
 
     def snapshot(self, at: int | datetime.datetime | None = None) -> TableSnapshot:
-        """The files of a version by its number or by a time with its zone; of the last one without either.
-
-        Raises:
-            LakeError: there is no table, or no such version any more.
-        """
+        """The files of a version by its number or by a time with its zone; of the last one without either."""
         if at is None:
-            table = self._existing()
+            table = self.delta()
             version = int(table.version())
             if self._snapshot is None or self._snapshot.version != version:
                 self._snapshot = TableSnapshot(version, self._files(table))
@@ -116,11 +109,8 @@ class LakeTable:
     def added_files(self, after: int | None, until: int) -> tuple[TableFile, ...]:
         """The files whose rows came after a version, up to another one; all rows of version `until` without the first.
 
-        Rows that were only moved, because small files were combined, are not among them; those that came and were
-        moved in between are, once.
-
-        Raises:
-            LakeError: one of the versions was removed from the table's log.
+        Rows that were only moved, because small files were combined, are not among them; those that came and were moved
+        in between are, once. `LakeError` where one of the versions was removed from the log.
         """
         if after is None:
             return self.snapshot(until).files
@@ -172,23 +162,14 @@ class LakeTable:
                 schema,
                 "ignore",
                 list(partition_by),
-                configuration=self.configuration,
+                configuration=table_settings(self.statistics),
                 storage_options=self._options or None,
             )
 
         self.retry(make)
 
-    @property
-    def configuration(self) -> dict[str, str]:
-        """The properties of the table, in the words of the Delta protocol."""
-        return table_settings(self.statistics)
-
     def conform(self, schema: Any) -> None:
-        """Add the columns and the properties that the table lacks, where there is a table.
-
-        Raises:
-            LakeError: a column has another type in the table.
-        """
+        """Add what the table lacks of columns and properties, if there is one; `LakeError` for other types."""
         if self._refresh() is not None:
             self._add_columns(schema)
             with delta_errors(self.url):
@@ -204,9 +185,8 @@ class LakeTable:
         self.retry(change)
 
     def _declare_properties(self, wanted: Mapping[str, str] | None = None) -> None:
-        """Commit the properties that the table lacks, where there is a table."""
         if self._opened is not None:
-            lacking = lacking_settings(self._opened.metadata().configuration, wanted or self.configuration)
+            lacking = lacking_settings(self._opened.metadata().configuration, wanted or table_settings(self.statistics))
             if lacking:
                 self._opened.alter.set_table_properties(lacking)
 
@@ -220,18 +200,13 @@ class LakeTable:
         optional: bool = True,
         numbers: Mapping[str, int] | None = None,
     ) -> bool:
-        """Commit a batch of a writer, unless it was committed before. Columns that the table lacks are added to it.
+        """Commit a batch of a writer, unless it was committed before: False then. Columns that are new are added.
 
         Args:
-            rows: an Arrow table; if not `optional` anything that streams Arrow.
-            writer: its name, unique among the writers of the table.
+            rows: an Arrow table; if not `optional`, which makes no commit of an empty batch, any stream of Arrow.
             batch: its number; each is larger than the one before. None for the next one, whatever was committed.
             partition_by: columns of the folders; those of the first batch hold for the table.
-            optional: an empty batch makes no commit.
             numbers: to commit with it, by name; `last_batch` reads them.
-
-        Returns:
-            False where the batch had been committed.
 
         Raises:
             LakeError: a column has another type in the table.
@@ -252,10 +227,7 @@ class LakeTable:
     ) -> bool:
         """Commit a batch that replaces rows; otherwise as `append`. Without a writer it is always committed.
 
-        Args:
-            rows: an Arrow table, or anything that streams Arrow.
-            where: a condition in SQL for the rows that go, e.g. ``_date = '2030-01-31'``; all new rows must meet it.
-                None replaces all.
+        All new rows must meet `where`, a condition in SQL for the rows that go; None replaces all.
         """
         if self._refresh() is None:
             where = None
@@ -273,19 +245,10 @@ class LakeTable:
         where: Mapping[str, Sequence[str]] | None = None,
         numbers: Mapping[str, int] | None = None,
     ) -> bool:
-        """Commit files that `write_rows` wrote, unless their batch was committed before.
+        """Commit files that `write_rows` wrote, unless their batch was committed before: False then.
 
-        Args:
-            files: may be none.
-            schema: of the rows, with the columns of the partitions.
-            partition_by: columns of the folders.
-            writer, batch: as of `append`; None for a job that commits whatever was committed before.
-            replace: the files replace rows.
-            where: partitions whose rows are replaced: values by column; None for all rows.
-            numbers: to commit with them, by name; `last_batch` reads them.
-
-        Returns:
-            False where the batch had been committed.
+        Arguments are as of `append`; the schema has the columns of the partitions. With `replace` the files replace the
+        rows of some partitions, values by column in `where`, or all rows.
         """
         number = self._number(writer, batch)
         if number is None:
@@ -302,7 +265,7 @@ class LakeTable:
         now = time.time_ns() // 1_000_000
         actions = [AddAction(file.path, file.size, dict(file.partition), now, True, file.statistics) for file in files]
         with delta_errors(self.url):
-            self._existing().create_write_transaction(
+            self.delta().create_write_transaction(
                 actions,
                 "overwrite" if replace else "append",
                 delta.Schema.from_arrow(schema),
@@ -320,7 +283,6 @@ class LakeTable:
         return None if last is not None and last >= batch else batch
 
     def _add_columns(self, schema: Any) -> None:
-        """Add the columns that the table lacks; one of another type is an error."""
         known = self.schema()
         new = []
         for field in import_deltalake().Schema.from_arrow(schema).fields:
@@ -331,7 +293,7 @@ class LakeTable:
                 raise LakeError(f"{self.url}: {field.name} is {known.field(at).type} in the table, not {field.type}")
         if new:
             with delta_errors(self.url):
-                self._existing().alter.add_columns(new)
+                self.delta().alter.add_columns(new)
 
     def _commit(
         self,
@@ -356,7 +318,7 @@ class LakeTable:
                 self._opened if known else self.url,
                 rows,
                 storage_options=self._options or None,
-                configuration=None if known else self.configuration,
+                configuration=None if known else table_settings(self.statistics),
                 writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
                 commit_properties=commit_properties(writer, number, numbers),
                 schema_mode="merge",
@@ -372,11 +334,7 @@ class LakeTable:
         return written
 
     def retry(self, change: Callable[[], _T]) -> _T:
-        """What a change of the table at its last version returns; it is tried again where another process was first.
-
-        Raises:
-            LakeError: others were first too often, or the change failed.
-        """
+        """What a change of the table at its last version returns; it is tried again where another process was first."""
         conflict = import_deltalake().exceptions.CommitFailedError
         with delta_errors(self.url):
             for attempt in range(_ATTEMPTS):
@@ -390,8 +348,11 @@ class LakeTable:
     # -- the library's table
 
     def delta(self) -> Any:
-        """The table as the library has it, at its last version, for maintenance; `LakeError` if there is none."""
-        return self._existing()
+        """The table as the library has it, at its last version; `LakeError` if there is none."""
+        table = self._refresh()
+        if table is None:
+            raise LakeError(f"{self.url}: no such table")
+        return table
 
     def store(self) -> Any:
         """The table's folder as a file system of pyarrow; it may not exist yet."""
@@ -414,16 +375,10 @@ class LakeTable:
             raise named_failure(self.url, self._options, error) from error
         return self._opened
 
-    def _existing(self) -> Any:
-        table = self._refresh()
-        if table is None:
-            raise LakeError(f"{self.url}: no such table")
-        return table
-
     def _moves(self, after: int, until: int) -> list[int]:
         """The versions between two that moved rows only, in order."""
         with delta_errors(self.url):
-            history = self._existing().history(int(self._existing().version()) - after)
+            history = self.delta().history(int(self.delta().version()) - after)
         known = {entry["version"]: MOVED if MOVED in entry else entry.get("operation") for entry in history}
         missing = [version for version in range(after + 1, until + 1) if version not in known]
         if missing:

@@ -10,7 +10,6 @@ import fcntl
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import attrs
 
@@ -18,8 +17,6 @@ from qmf.pipeline.errors import lake_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.location import local_path
 from qmf.pipeline.lake.waiting import waiting_since
-
-_Found = TypeVar("_Found")
 
 #: Seconds that a reader waits for a recorder to complete a batch, and between two looks.
 _WAIT_LIMIT, _POLL_INTERVAL = 2.0, 0.01
@@ -35,26 +32,8 @@ def is_committing(lake: DeltaLake) -> bool:
     return bool(_writer_files(lake, "*.arrow"))
 
 
-def find_settled(lake: DeltaLake, find: Callable[[], _Found]) -> _Found:
-    """What a function finds at a moment at which no batch of a recorder is in some of its tables only.
-
-    It looks for versions of tables. After some seconds its result counts, whatever recorders do.
-    """
-    give_up = time.monotonic() + _WAIT_LIMIT
-    while True:
-        late = time.monotonic() > give_up
-        if late or not is_committing(lake):
-            found = find()
-            if late or not is_committing(lake):
-                return found
-        time.sleep(_POLL_INTERVAL)
-
-
 def batches_of_recorders(lake: DeltaLake) -> frozenset[Path]:
-    """The batches that recorders have not committed whole now, by their files without the suffix.
-
-    Those that killed recorders left are not among them.
-    """
+    """The batches that recorders which run have not committed whole now, by their files without the suffix."""
     files = [path for suffix in ("arrow", "waiting") for path in _writer_files(lake, f"*.{suffix}")]
     return frozenset(path.with_suffix("") for path in files if _is_locked(path.with_name("lock")))
 
@@ -77,12 +56,7 @@ def _writer_files(lake: DeltaLake, pattern: str) -> list[Path]:
 
 @attrs.frozen
 class LakeVersions:
-    """Tables at a moment at which no batch of a recorder was in some of them only.
-
-    Attributes:
-        versions: numbers of the last commits, by path of the table.
-        waiting: the arrival of the first row that recorders held back, in ns, of tables of which they did.
-    """
+    """Last commits of tables, by path, when no batch was in some only, and the first arrivals that wait."""
 
     versions: Mapping[str, int]
     waiting: Mapping[str, int] = attrs.field(factory=dict)
@@ -95,7 +69,15 @@ class LakeVersions:
 def find_versions(lake: DeltaLake, find: Callable[[], Mapping[str, int]], now_ns: Callable[[], int]) -> LakeVersions:
     """The versions that a function finds, at such a moment; it may be called again."""
     before = waiting_since(lake, now_ns())
-    versions = find_settled(lake, find)
+    give_up = time.monotonic() + _WAIT_LIMIT
+    while True:
+        # Later, what is found counts, whatever recorders do.
+        is_late = time.monotonic() > give_up
+        if is_late or not is_committing(lake):
+            versions = find()
+            if is_late or not is_committing(lake):
+                break
+        time.sleep(_POLL_INTERVAL)
     after = waiting_since(lake, now_ns())
     # What was held back before was so when the versions were found, or is in them.
     return LakeVersions(

@@ -43,12 +43,9 @@ RESERVE = 1024 * 1024
 
 
 def check_space(url: str, size: int) -> None:
-    """Check that about so many bytes fit into the file system of a table; for object stores nothing is checked.
+    """Check that about so many bytes fit into the file system of a table in a folder; `NoSpaceError` if they don't.
 
     It is asked before the library writes: where the disk becomes full meanwhile, its threads print their panics.
-
-    Raises:
-        NoSpaceError: they don't.
     """
     if not is_local(url):
         return

@@ -23,19 +23,12 @@ from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import check_space, kind_path
 from qmf.pipeline.lake.table_files import GROUP_ROWS
-from qmf.pipeline.lake.table_log import remove_entries
+from qmf.pipeline.lake.table_log import commit_properties, remove_entries
 
 
 @attrs.frozen
 class Finding:
-    """Something that is wrong with a lake, or worth knowing.
-
-    Attributes:
-        place: the file, table or run.
-        text: what is wrong.
-        repaired: what was done; empty where nothing was.
-        is_damage: False for what needs no repair.
-    """
+    """Something that is wrong with a file, table or run, and what was done; or, if it is no damage, worth knowing."""
 
     place: str
     text: str
@@ -78,14 +71,9 @@ class MaintenanceCounts:
 def optimize_table(
     table: LakeTable, *, before: str | None = None, target_bytes: int = TARGET_BYTES
 ) -> MaintenanceCounts:
-    """Combine the small files of each day of a table that is not clustered. Rows that one commit wrote stay together.
+    """Combine the small files of each day before another one, or of all, up to a size; clustered days are left.
 
-    Others may write and read meanwhile. Running it again does nothing more.
-
-    Args:
-        table: to work on.
-        before: only days before this one, ``2030-01-31``; None for all, today with the files written so far.
-        target_bytes: files are combined up to this size; larger ones are not touched.
+    Rows that one commit wrote stay together. Others may write and read meanwhile; running it again does nothing more.
     """
     delta = import_deltalake()
     if before is not None and not _has_days(table):
@@ -118,18 +106,10 @@ def retain(
     now_ns: int | None = None,
     may_drop: Callable[[int, int], bool] | None = None,
 ) -> MaintenanceCounts:
-    """Drop the days that are too old, and `vacuum`.
+    """Drop the days that are older than so many whole days before today, but for schemas, and `vacuum`.
 
-    Args:
-        lake: to work on.
-        days: whole days before today that are kept. Schemas are always kept: without them nothing can be read.
-        grace_days: as of `vacuum`.
-        now_ns: nanoseconds since 1970; None for now.
-        may_drop: called with the number of rows to drop and the number of all when more than half would be dropped;
-            False leaves the lake as it is. None drops without a question.
-
-    Raises:
-        ValueError: a number of days is negative.
+    `may_drop` is asked, with numbers of rows, where more than half of them would be dropped. `ValueError` for a
+    negative number of days.
     """
     if days < 0 or grace_days < 0:
         raise ValueError("numbers of days must not be negative")
@@ -160,9 +140,6 @@ def vacuum(lake: DeltaLake, *, grace_days: float = GRACE_DAYS) -> MaintenanceCou
 
     Files stay for so many days after the commit that took them out, and entries for so long after theirs. Files that no
     entry names, since a killed writer left them or their entry went, stay for a day at least.
-
-    Raises:
-        ValueError: the number of days is negative.
     """
     if grace_days < 0:
         raise ValueError("numbers of days must not be negative")
@@ -213,21 +190,15 @@ def _kept_version(table: LakeTable, grace_days: float) -> int | None:
 
 
 def _drop(table: LakeTable, limit: str) -> None:
-    delta = import_deltalake()
-
     def change() -> None:
         number = (table.last_batch(RETAIN) or 0) + 1
-        before = int(table.delta().version())
-        properties = delta.CommitProperties(
-            app_transactions=[delta.Transaction(RETAIN, number), delta.Transaction(_BEFORE_DROP, before)]
-        )
+        properties = commit_properties(RETAIN, number, {_BEFORE_DROP: int(table.delta().version())})
         table.delta().delete(f"{DATE} < '{limit}'", commit_properties=properties)
 
     table.retry(change)
 
 
 def _has_days(table: LakeTable) -> bool:
-    """True if the table's folders are days."""
     return DATE in table.delta().metadata().partition_columns
 
 

@@ -53,14 +53,10 @@ def write_rows(
     name: str = "part",
     target_bytes: int | None = None,
 ) -> WrittenRows:
-    """Write Arrow record batches of a schema as files into the folder of a table.
+    """Write Arrow record batches of a schema as files into the folder of a table, partitioned by some columns.
 
-    Args:
-        by: columns by which the table is partitioned.
-        counted: columns by whose values rows are counted.
-        statistics: columns of whose values each file has the limits; none for those of the table.
-        name: the beginning of the names of the files.
-        target_bytes: size of a file at most, about; None for one file of each partition.
+    Rows are counted by the values of some columns; of some, or of the table's, each file has the limits. A file has
+    about `target_bytes` at most; None for one file of each partition.
     """
     delta, pa = import_deltalake(), import_pyarrow()
     counts: Counter[tuple[str, ...]] = Counter()
@@ -89,10 +85,7 @@ def write_rows(
 
 
 class _Pulled:
-    """An iterator in a thread of its own: the library, which pulls it, cannot be called where it does so.
-
-    `error` is what ended it, or None.
-    """
+    """An iterator in a thread, since the library cannot be called where it pulls; `error` is what ended it."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
         self._batches = batches
@@ -123,7 +116,6 @@ def _conform(batch: Any, schema: Any) -> Any:
 
 
 def _count_rows(batch: Any, names: Sequence[str], counts: Counter[tuple[str, ...]]) -> Any:
-    """The batch, whose rows are added to the counts."""
     if names:
         table = import_pyarrow().Table.from_batches([batch]).select(list(names))
         for row in table.group_by(list(names)).aggregate([([], "count_all")]).to_pylist():

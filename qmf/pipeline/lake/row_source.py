@@ -15,30 +15,14 @@ from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local
 from qmf.pipeline.lake.table_files import TableFile
 
-_SQL_TYPES = {
-    ColumnType.INT8: "tinyint",
-    ColumnType.INT16: "smallint",
-    ColumnType.INT32: "integer",
-    ColumnType.INT64: "bigint",
-    ColumnType.DECIMAL: "decimal(20, 0)",
-    ColumnType.FLOAT: "float",
-    ColumnType.DOUBLE: "double",
-    ColumnType.BOOL: "boolean",
-    ColumnType.TEXT: "varchar",
-    ColumnType.TIME: "timestamptz",
-}
-
 _numbers = itertools.count(1)
 
 
 @attrs.frozen
 class RowSource:
-    """Files of a version of a table, whose rows a query reads.
+    """Files of a table, whose rows a query reads; columns that a file lacks are null.
 
-    Attributes:
-        columns: those of the rows; files may lack some, which are null then.
-        hash: only rows of this version of the class; None for all rows.
-        condition: in SQL, for the rows that count; empty for all.
+    Only rows of a version, and those that meet a condition in SQL; None and an empty text for all.
     """
 
     table: LakeTable
@@ -76,19 +60,24 @@ class RowSource:
         parts += [self.condition] if self.condition else []
         where = f" where {' and '.join(parts)}" if parts else ""
         if not is_local(self.table.url):
-            name = f"qmf_rows_{next(_numbers)}"
             schema = arrow_schema((*self.columns, (HASH, ColumnType.TEXT)) if self.hash is not None else self.columns)
-            connection.register(name, self.table.dataset(self.files, schema))
-            return f"(select * from {name}{where})"
+            return f"(select * from {_register(connection, self.table.dataset(self.files, schema))}{where})"
         paths = [file.url for file in self.files]
         if self._is_pure:
             # Each file has all of the columns: they need not be opened before the query runs.
             return f"(select * from {parquet_files(paths)}{where})" if where else parquet_files(paths)
-        nulls = ", ".join(f"cast(null as {_SQL_TYPES[kind]}) as {quote_name(name)}" for name, kind in self.columns)
+        empty = _register(connection, arrow_schema(self.columns).empty_table())
         files = parquet_files(paths, ", union_by_name = true")
-        return f"(select * from (select {nulls} limit 0) union all by name select * from {files}{where})"
+        return f"(select * from (from {empty} union all by name select * from {files}){where})"
 
     @property
     def _is_pure(self) -> bool:
         """True if all rows of the files are wanted, and each file has all columns."""
         return all(file.first_hash == self.hash == file.last_hash for file in self.files)
+
+
+def _register(connection: Any, rows: Any) -> str:
+    """Make rows known to a connection, and return their name."""
+    name = f"qmf_rows_{next(_numbers)}"
+    connection.register(name, rows)
+    return name

@@ -24,7 +24,6 @@ from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.errors import import_extra
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.heartbeats import LONGEST_NS, agents_since, joined_spans, shared_spans, spans_of_file
 from qmf.pipeline.lake.table_files import TableFile
@@ -38,10 +37,7 @@ _FEW = 50
 
 @attrs.frozen
 class RunPresence:
-    """A time, from its first to its last heartbeat, during which a run had an agent.
-
-    Its other rows may be farther from these by `silence_ns` at most.
-    """
+    """From its first to its last heartbeat a run had an agent; other rows are farther away by `silence_ns` at most."""
 
     run: str
     agent: str
@@ -52,13 +48,7 @@ class RunPresence:
 
 @attrs.frozen(order=True)
 class LeftOut:
-    """Rows that don't count, since another run has them too.
-
-    Attributes:
-        agent, run: of the rows.
-        first_ns, end_ns: from this `_ts_ns` until before that one.
-        counted: the run whose rows count instead.
-    """
+    """Rows, from a `_ts_ns` until before another, that don't count, since those of another run do."""
 
     agent: str
     run: str
@@ -72,30 +62,25 @@ class RecordedRuns:
 
     def __init__(self, lake: DeltaLake) -> None:
         self._lake = lake
-        self._known: dict[tuple[int, int | None, int | None], tuple[LeftOut, ...]] = {}
+        self._known: tuple[int, tuple[LeftOut, ...]] = (-1, ())
         #: The files whose spans are known, which never change, and these.
         self._spans_of: frozenset[str] = frozenset()
         self._spans: list[Any] = []
 
-    def left_out_rows(self, first_ns: int | None = None, last_ns: int | None = None) -> tuple[LeftOut, ...]:
-        """The rows to leave out, sorted by agent, run and time; none, mostly, and then nothing was read.
-
-        With times only those of this range of `_ts_ns`.
-        """
+    def left_out_rows(self) -> tuple[LeftOut, ...]:
+        """The rows to leave out, by agent, run and time; mostly there are none, and then nothing was read."""
         version = self._lake.kind_table(RowKind.HEARTBEATS).version()
         if version is None:
             return ()
-        key = (version, first_ns, last_ns)
-        if key not in self._known:
-            self._known = {known: value for known, value in self._known.items() if known[0] == version}
-            self._known[key] = find_left_out(self.presences(first_ns, last_ns))
-        return self._known[key]
+        if version != self._known[0]:
+            self._known = (version, find_left_out(self.presences()))
+        return self._known[1]
 
     def decided_until(self, now_ns: int) -> int | None:
         """The time of arrival up to which it is known whose rows count; None for all, as where one run records.
 
-        While several runs record, heartbeats that decide about a row may come later than the row. Runs that have been
-        silent for long before `now_ns` have ended.
+        Heartbeats that decide about a row may come later than it. Runs that are silent for long before `now_ns` have
+        ended.
         """
         table = self._lake.kind_table(RowKind.HEARTBEATS)
         if table.version() is None:
@@ -112,20 +97,18 @@ class RecordedRuns:
         ]
         return min(together) - SILENCE_NS if together else None
 
-    def presences(self, first_ns: int | None = None, last_ns: int | None = None) -> list[RunPresence]:
+    def presences(self) -> list[RunPresence]:
         """When runs had the agents that several had, on days on which several runs recorded at the same time."""
         table = self._lake.kind_table(RowKind.HEARTBEATS)
         if table.version() is None:
             return []
-        first_day = day(first_ns) if first_ns is not None else ""
-        last_day = day(last_ns) if last_ns is not None else "9999-12-31"
-        files = [file for file in table.snapshot().files if first_day <= (file.date or "") <= last_day]
+        files = table.snapshot().files
         shared = _shared_days(files)
         wanted = {file.path: file for file in files if file.date in shared}
         if not wanted:
             return []
         if not self._spans_of <= set(wanted):
-            # Files were combined, or other days are asked for.
+            # Files were combined.
             self._spans_of, self._spans = frozenset(), []
         new = [spans_of_file(table, file, SILENCE_NS) for path, file in wanted.items() if path not in self._spans_of]
         if new:
@@ -202,7 +185,6 @@ def _shared_days(files: Iterable[TableFile]) -> set[str]:
 
 
 def _clusters(items: Iterable[RunPresence]) -> list[list[RunPresence]]:
-    """Groups of presences of one agent that overlap."""
     found: list[list[RunPresence]] = []
     end = 0
     for item in sorted(items, key=lambda item: (item.first_ns, item.run)):
@@ -216,10 +198,7 @@ def _clusters(items: Iterable[RunPresence]) -> list[list[RunPresence]]:
 
 
 def _in_cluster(cluster: Sequence[RunPresence], before: int | None, after: int | None) -> list[LeftOut]:
-    """The rows to leave out of presences that overlap, in the order of their start.
-
-    `before` is the end of what was before, `after` the start of what follows.
-    """
+    """The rows to leave out of presences that overlap, in order, between what was before and what follows."""
     if len({item.run for item in cluster}) < 2:
         return []
     silence = max(item.silence_ns for item in cluster)

@@ -36,14 +36,9 @@ _NAMES = re.compile(r"(\d{20})\.(?:json|(checkpoint)\b.*\.parquet)")
 
 @attrs.frozen
 class LogFile:
-    """An entry of a log, or a checkpoint.
+    """An entry of a log, or a checkpoint, by its path inside the table; times are seconds since 1970.
 
-    Attributes:
-        path: inside the table.
-        version: of the table that it belongs to.
-        is_checkpoint: it repeats what entries say.
-        time: when it was written, in seconds since 1970.
-        damage: why it cannot be read, in a few words; empty where that was not looked for, or it can be.
+    The damage is why it cannot be read, if that was looked for.
     """
 
     path: str
@@ -54,7 +49,6 @@ class LogFile:
 
 
 def _log_files(url: str, options: Mapping[str, str]) -> list[LogFile]:
-    """The entries and checkpoints of a log, the oldest first."""
     found = [
         LogFile(f"{LOG}/{info.base_name}", int(match[1]), bool(match[2]), info.mtime_ns / 1e9)
         for info in list_folder(url, options, LOG)
@@ -143,8 +137,7 @@ _ADDING = frozenset({"commitInfo", "txn", "add"})
 def files_added_since(url: str, version: int, until: int | None = None) -> tuple[int, list[TableFile]] | None:
     """The files that commits after a version added, up to another or the last one, and the number of the last commit.
 
-    None where the library must be asked: commits changed something else or are damaged, entries of the log were
-    removed, or the table isn't in a folder.
+    None where the library must be asked: for other commits, entries that are damaged or gone, or tables elsewhere.
     """
     if not is_local(url):
         return None

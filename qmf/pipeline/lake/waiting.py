@@ -94,10 +94,7 @@ class ReaderNote:
         self._renewed: int | None = None
 
     def renew(self, paths: Iterable[str]) -> None:
-        """Name the tables, unless the same ones were named lately.
-
-        Where the lake cannot be written, this is logged: rows of quiet tables come later then, and none is lost.
-        """
+        """Name the tables, unless it was done lately; in a lake that is not writable, quiet ones come later."""
         wanted, now = frozenset(paths), self._clock()
         if wanted == self._known and self._renewed is not None and now - self._renewed < RENEWAL_NS:
             return
@@ -130,10 +127,9 @@ def followed_tables(lake: DeltaLake, now_ns: int) -> frozenset[str]:
 
 
 def waiting_since(lake: DeltaLake, now_ns: int) -> dict[str, int]:
-    """The tables of which recorders have rows that are in no commit, with the arrival of the first one.
+    """The tables of which recorders have rows in no commit, with the first arrival: until then all are there.
 
-    A table is complete until then. Recorders that wrote no news for two minutes before `now_ns` have ended, and do not
-    count.
+    Recorders that wrote no news for two minutes before `now_ns` have ended, and do not count.
     """
     found: dict[str, int] = {}
     for _path, content in _notes(lake, WAITING):
@@ -183,10 +179,7 @@ class Share:
         return cls(int(match[1]), int(match[2]))
 
     def has(self, agent: str | None) -> bool:
-        """True for the agents of this share, and for what is about no agent: that is in all of them.
-
-        The same for all recorders, whatever their machine and version of Python are.
-        """
+        """True for the agents of this share, on any machine, and for what is about no agent: that is in all of them."""
         if agent is None:
             return True
         digest = hashlib.blake2b(agent.encode(), digest_size=8).digest()

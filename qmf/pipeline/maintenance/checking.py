@@ -113,7 +113,6 @@ class LakeCheck:
         return f"moved to {DAMAGED}, an entry without changes is in its place"
 
     def _set_aside(self, path: str, inside: str) -> None:
-        """Move a file of a table to the folder of damaged files."""
         store = file_system(self._lake.url, self._lake.options)
         source, target = f"{path}/{inside}", f"{DAMAGED}/{path}/{inside}"
         with delta_errors(f"{self._lake.url}/{source}"):
@@ -124,11 +123,11 @@ class LakeCheck:
 
     def _restore(self, path: str) -> Iterator[Finding]:
         """Commit again the rows of files that no entry of a repaired log has, unless the table has the rows."""
-        pa, compute, fs = import_pyarrow(), import_extra("pyarrow.compute"), import_extra("pyarrow.fs")
+        pa, fs = import_pyarrow(), import_extra("pyarrow.fs")
         table = self._lake.table(path)
         known = {file.path for file in table.snapshot().files}
         store = file_system(table.url, self._lake.options)
-        seen: set[tuple[str, int]] | None = None
+        keys, seen = ["_run", "_seq"], None
         with delta_errors(table.url):
             entries = store.get_file_info(fs.FileSelector("", recursive=True))
         for entry in entries:
@@ -141,14 +140,13 @@ class LakeCheck:
                 rows = pa.parquet.ParquetFile(store.open_input_file(inside)).read()
             except (OSError, ValueError):
                 continue
-            if not {"_run", "_seq"} <= set(rows.column_names):
+            if not set(keys) <= set(rows.column_names):
                 continue
-            seen = _keys(table.dataset(table.snapshot().files)) if seen is None else seen
-            own = list(zip(rows["_run"].to_pylist(), rows["_seq"].to_pylist(), strict=True))
-            lost = rows.filter(compute.invert(pa.array([key in seen for key in own], pa.bool_())))
+            seen = table.dataset(table.snapshot().files).to_table(columns=keys) if seen is None else seen
+            lost = rows.join(seen, keys, join_type="left anti").select(rows.column_names)
             if not lost.num_rows:
                 continue
-            seen.update(own)
+            seen = pa.concat_tables([seen, lost.select(keys)])
             partition_by = []
             if inside.startswith(f"{DATE}="):
                 lost, partition_by = with_text(lost, DATE, inside[len(DATE) + 1 :].partition("/")[0]), [DATE]
@@ -169,7 +167,6 @@ class LakeCheck:
             yield from self._take_out(path, own)
 
     def _take_out(self, path: str, damaged: Sequence[tuple[TableFile, str]]) -> Iterator[Finding]:
-        """Say which files of a table are damaged, and take them out of it where that is wanted."""
         table = self._lake.table(path)
         for file, reason in damaged:
             if self._repair and reason != "missing":
@@ -290,7 +287,6 @@ def _time(ns: int) -> str:
 
 
 def _damaged_files(lake: DeltaLake, files: FilesByTable) -> list[tuple[str, TableFile, str]]:
-    """The damaged ones among files, with the path of their table and the reason."""
     found = []
     for path, own in files.items():
         store = file_system(f"{lake.url}/{path}", lake.options)
@@ -357,9 +353,3 @@ def _number_schema() -> Any:
 def _count_schema() -> Any:
     pa = import_pyarrow()
     return pa.schema([("_run", pa.string()), *((name, pa.int64()) for name in ("rows", "numbers", "last"))])
-
-
-def _keys(dataset: Any) -> set[tuple[str, int]]:
-    """What tells rows apart: the run of the recorder, and the number in it."""
-    rows = dataset.to_table(columns=["_run", "_seq"])
-    return set(zip(rows["_run"].to_pylist(), rows["_seq"].to_pylist(), strict=True))

@@ -24,15 +24,10 @@ def optimize_lake(
     target_bytes: int = TARGET_BYTES,
     cluster_rows: int = CLUSTER_ROWS,
 ) -> MaintenanceCounts:
-    """Combine the small files of each day in all tables, those of jobs too, and cluster large days of objects.
+    """Combine the small files of each day in all tables, those of jobs too, as of `optimize_table`.
 
-    A task reads, writes and commits one table; others may write and read meanwhile. Running it again does nothing more.
-
-    Args:
-        runner: where to run.
-        lake: to work on.
-        before, target_bytes: as of `optimize_table`.
-        cluster_rows: days before today that have more rows of a class are clustered by object.
+    Days before today that have more than `cluster_rows` of a class of objects are clustered. A task reads, writes and
+    commits one table.
     """
     work = partial(_optimize, lake, before, target_bytes, cluster_rows)
     return sum(runner.each(all_paths(lake), work), MaintenanceCounts())
@@ -41,7 +36,6 @@ def optimize_lake(
 def _optimize(
     lake: DeltaLake, before: str | None, target_bytes: int, cluster_rows: int, path: str
 ) -> MaintenanceCounts:
-    """Combine, or sort, the files of the table with a path."""
     table = DeltaLake(lake.url, lake.options).table(path)  # of this thread
     done = MaintenanceCounts()
     if path.startswith(f"{RowKind.OBJECTS.value}/"):

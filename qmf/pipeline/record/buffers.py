@@ -132,10 +132,7 @@ class RowConverter:
         self.invalid_values = 0
 
     def cells(self, values: dict[str, object], *, statistics: bool) -> Cells:
-        """The cells of one row, from values by wire name; those that are missing or don't fit become None.
-
-        Without `statistics`, their columns stay empty.
-        """
+        """The cells of one row, from values by wire name; those that are missing or don't fit become None."""
         cells: list[object] = []
         for wire, is_statistic, convert in self._converters:
             value = values.get(wire)

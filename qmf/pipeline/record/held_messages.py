@@ -13,8 +13,7 @@ import base64
 import json
 import logging
 import time
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -37,10 +36,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 
 @attrs.frozen(kw_only=True)
 class HeldMessage:
-    """One object or event of a class whose schema is not known, as a message.
-
-    `epoch` is that of its agent, where it was known, and `received_ns` its arrival by the recorder's clock.
-    """
+    """One object or event of a class whose schema is not known, as a message, with its arrival in ns."""
 
     agent: str
     epoch: int | None
@@ -82,24 +78,15 @@ def from_json(text: str) -> list[HeldMessage]:
     return found
 
 
-class HeldRowWriter(Protocol):
-    """Makes the row of a message that waited."""
-
-    def __call__(self, message: HeldMessage, schema: AnySchema | None, reason: str) -> None:
-        """`schema` is None where it did not come, for that reason."""
+HeldRowWriter = Callable[[HeldMessage, AnySchema | None, str], None]
+"""Makes the row of a message that waited; without a schema where that did not come, for a reason."""
 
 
 class HeldMessages:
     """Holds messages by class. Belongs to the event loop."""
 
     def __init__(self, client: Client, write: HeldRowWriter, *, timeout: float = WAIT_LIMIT) -> None:
-        """Hold nothing.
-
-        Args:
-            client: to ask.
-            write: called with each message when its schema came, or is no longer waited for.
-            timeout: seconds to wait for a schema.
-        """
+        """Hold nothing; `write` is called with each message when its schema came, or is not waited for any more."""
         self._client = client
         self._write = write
         self._timeout = timeout
@@ -122,10 +109,7 @@ class HeldMessages:
         return self._given_up.get(key)
 
     def hold(self, key: ClassKey, data: ObjectData | EventData, *, agent: str, epoch: int | None, now: int) -> str:
-        """Hold a message; returns an empty text, or why it cannot be held.
-
-        Those before it are written then, so that order is kept.
-        """
+        """Hold a message, or return why not: then those before it are written, so that order is kept."""
         try:
             message = HeldMessage.of(data, agent=agent, epoch=epoch, received_ns=now)
         except CallerError as error:
@@ -198,7 +182,6 @@ class HeldMessages:
             self._changed_at = time.monotonic()
 
     async def _ask(self, key: ClassKey) -> None:
-        """Ask for a schema again and again."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout
         pause, reason = _FIRST_PAUSE, "no answer"

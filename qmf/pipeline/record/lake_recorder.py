@@ -22,7 +22,7 @@ from pathlib import Path
 import attrs
 
 from qmf._event_loop import new_event_loop
-from qmf.console.aio import BusConnected, Client, Notification
+from qmf.console.aio import Client
 from qmf.pipeline.errors import NoSpaceError
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import SILENCE_NS, agents_of_others
@@ -263,7 +263,6 @@ class LakeRecorder:
     # -- in the thread
 
     def _start(self) -> Interruption | None:
-        """Complete what an interrupted run left."""
         self._lake.create()
         interruption = self._state.interruption()
         if interruption is not None:
@@ -331,10 +330,14 @@ class Spool:
         """Connect and record; errors are those of `LakeRecorder.run`."""
         self._ready: Future[None] = Future()
         self._loop = new_event_loop()
-        client = Client(url, domain=options.get("domain", "default"), discover=True)
-        interval = float(options.get("interval", _SPOOL_INTERVAL))
-        client.listen(self._on_notification)
-        self._recorder = LakeRecorder(client, DeltaLake(root), name="spool", interval=interval, quiet=QuietTables(0))
+        self._recorder = LakeRecorder(
+            Client(url, domain=options.get("domain", "default"), discover=True),
+            DeltaLake(root),
+            name="spool",
+            interval=float(options.get("interval", _SPOOL_INTERVAL)),
+            quiet=QuietTables(0),
+            on_ready=lambda: self._ready.set_result(None),
+        )
         self._thread = threading.Thread(target=self._main, name="qmf-spool", daemon=True)
         self._thread.start()
         self._ready.result()
@@ -345,20 +348,12 @@ class Spool:
             self._loop.call_soon_threadsafe(self._recorder.stop)
             self._thread.join()
 
-    def _on_notification(self, notification: Notification) -> None:
-        if isinstance(notification, BusConnected) and not self._ready.done():
-            self._ready.set_result(None)
-
     def _main(self) -> None:
-        try:
-            self._run()
-        except Exception as error:  # noqa: BLE001 - raised in the thread that waits for the start
-            if not self._ready.done():
-                self._ready.set_exception(error)
-
-    def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._recorder.run())
+        except Exception as error:  # noqa: BLE001 - raised in the thread that waits for the start
+            if not self._ready.done():
+                self._ready.set_exception(error)
         finally:
             self._loop.close()

@@ -18,7 +18,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_table, import_pyarrow, with_text
 from qmf.pipeline.lake.columns import COMMON_COLUMNS, DATE, HASH, ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, place
-from qmf.pipeline.lake.location import class_path, kind_path
+from qmf.pipeline.lake.location import kind_path
 from qmf.pipeline.lake.maintenance import optimize_table
 from qmf.pipeline.record.buffers import Cells, WaitingRows
 
@@ -81,11 +81,8 @@ class LakeWriter:
     def write(self, batch: int, tables: Mapping[str, Any], *, again: bool = False) -> CommitCounts:
         """Commit a batch of Arrow tables, in their order: with the schemas first, the class of each row is known.
 
-        With `again` a part of the batch may have been written before: tables that have it are left as they are.
-
-        Raises:
-            LakeError: the file system failed, for instance because it is full; tables that were written by then have
-                the batch, and with `again` the others get it. Or another process writes under this name.
+        With `again` a part of the batch may have been written before, as after a failure: these tables are left as they
+        are. Otherwise `LakeError` says that another process writes under this name.
         """
         counts = CommitCounts()
         for path, table in tables.items():
@@ -125,8 +122,6 @@ class LakeWriter:
     def _table_of(self, version: ClassVersion) -> str:
         found = self._places.get(version)
         if found is None:
-            kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
             known = [*self._lake.classes(), *(RecordedClass(*item) for item in self._places.items())]
-            found = place(version, known, class_path(kind, version.package, version.name))
-            self._places[version] = found
+            found = self._places[version] = place(version, known)
         return found

@@ -56,12 +56,8 @@ class _Sender:
 class NotificationRows:
     """Adds a row to the buffers for each notification. Belongs to the event loop.
 
-    Attributes:
-        lost: messages that agents numbered and that never arrived.
-        versions: of classes that are in the lake, or will be.
-        properties: what is known of objects, and requests for more.
-        held: messages that wait for the schemas of their classes.
-        heartbeats: what of them is in no row yet.
+    `lost` is the number of messages that agents numbered and that never arrived, `versions` are of classes that are in
+    the lake, or will be.
     """
 
     def __init__(
@@ -230,7 +226,6 @@ class NotificationRows:
         return False
 
     def _add_held(self, message: HeldMessage, schema: ClassSchema | EventSchema | None, reason: str) -> None:
-        """The row of a message that was held."""
         sender = _Sender(message.agent, message.epoch, message.received_ns)
         match message.data, schema:
             case ObjectData() as data, ClassSchema():
@@ -309,7 +304,6 @@ class NotificationRows:
 
 
 def _agent_of(notification: Notification) -> str | None:
-    """The name of the agent that a notification is about; None where it is about none."""
     match notification:
         case ObjectUpdated(obj):
             return obj.agent

@@ -54,14 +54,10 @@ class KnownProperties:
         *,
         refresh: float = REFRESH,
     ) -> None:
-        """Know nothing yet.
+        """Know nothing yet; objects without a row for `refresh` seconds are asked for again.
 
-        Args:
-            client: to ask.
-            on_learned: called with an object and its properties when an answer had something that no row has, or of
-                which the last row is old; and whether the statistics of the answer are as new.
-            clock: nanoseconds since 1970.
-            refresh: seconds after which objects without a row are asked for again.
+        `on_learned` is called with an object and its properties when an answer had something that no row has, or of
+        which the last row is old; and whether the statistics of the answer are as new.
         """
         self._client = client
         self._on_learned = on_learned

@@ -32,8 +32,6 @@ _CLASS_FOLDERS = tuple(f"{kind.value}/" for kind in CLASS_KINDS)
 
 @attrs.define
 class _Waiting:
-    """Rows of one table, by the number of their batch."""
-
     since: float
     first_ns: int
     parts: dict[int, Any] = attrs.field(factory=dict)
@@ -57,9 +55,9 @@ class QuietTables:
         self._chosen: tuple[int, tuple[str, ...]] = (0, ())
 
     def add(self, number: int, tables: Mapping[str, Any], *, followed: frozenset[str], all_due: bool) -> None:
-        """Take over a batch, Arrow tables by path, and choose what is committed with it: what must not wait, or all.
+        """Take over a batch, Arrow tables by path, unless it is known, and choose what is committed with it.
 
-        Tables that readers follow must not wait. A batch that is known is not changed.
+        That is what must not wait, as tables that readers follow, or all.
         """
         if number == self._chosen[0]:
             return
@@ -142,10 +140,7 @@ class LakeNotes:
     """The notes of one recorder, and the tables that readers follow. Belongs to one thread at a time."""
 
     def __init__(self, lake: DeltaLake, name: str, clock: Callable[[], int], share: Share | None = None) -> None:
-        """Make the notes of a recorder by its name; the clock is nanoseconds since 1970.
-
-        `share` is for `check`: where one is lost, its agents are not recorded.
-        """
+        """Make the notes of a recorder by its name; for `check` they have its share of the agents."""
         self._share = share
         self.followed: frozenset[str] = frozenset()
         self._lake = lake
@@ -178,10 +173,7 @@ class LakeNotes:
             self._warned = False
 
     def write(self, tables: Mapping[str, int], *, always: bool = False) -> None:
-        """Let readers know which rows are not in their tables yet, as of `QuietTables.held_back`.
-
-        It is written where they know something else; `always` where it is not known what they know.
-        """
+        """Let readers know what `QuietTables.held_back` is, where they know something else, or it is not known what."""
         now = self._clock()
         known, noted = self._noted
         is_told = bool(tables) or self._share is not None

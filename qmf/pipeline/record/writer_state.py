@@ -49,14 +49,9 @@ _SUFFIX, _WAITING = ".arrow", ".waiting"
 
 @attrs.frozen
 class PendingBatch:
-    """A batch of rows on its way to the tables.
+    """A batch of rows on its way to the tables, Arrow tables by path in the order in which they are written.
 
-    Attributes:
-        number: of the batch.
-        run: of the recorder that collected it.
-        time_ns: when it was collected, by the recorder's clock.
-        tables: the rows, Arrow tables by the path of their table in the lake, in the order in which they are written.
-        held: the messages that were held when it was collected; None where they are those of the batch before.
+    `time_ns` is when it was collected, `held` are the messages that were held then; None for those of the batch before.
     """
 
     number: int
@@ -68,13 +63,9 @@ class PendingBatch:
 
 @attrs.frozen
 class Interruption:
-    """What a run that did not end in order left.
+    """What a run that did not end in order left: batches that may not be in all of their tables, and damaged files.
 
-    Attributes:
-        run: its identifier.
-        last_ns: when its last batch was stored, or when it started, by its clock.
-        batches: that may not be in all of their tables yet, in order.
-        damaged: names of files of batches that cannot be read.
+    Its last batch was stored, or it started, at `last_ns` by its clock.
     """
 
     run: str
@@ -84,13 +75,9 @@ class Interruption:
 
 
 def state_folder(lake: DeltaLake, name: str, root: Path | None = None) -> Path:
-    """The folder of a writer's state.
+    """The folder of a writer's state: in a lake that is a folder, or in another one; `LakeError` for a wrong name.
 
-    For a lake that is a folder it is in the lake; for another one, or with `root`, in that folder, which without `root`
-    is the user's one of application states.
-
-    Raises:
-        LakeError: the name is not valid.
+    For other lakes it is in the user's folder of application states, or in `root`.
     """
     if not WRITER_NAME.fullmatch(name) or name.startswith("."):
         raise LakeError(f"a writer's name has 1 to 64 letters, digits, dots and underscores, not {name!r}")
@@ -101,10 +88,7 @@ def state_folder(lake: DeltaLake, name: str, root: Path | None = None) -> Path:
 
 
 class WriterState:
-    """The state of one writer. Belongs to one thread at a time.
-
-    Methods raise `LakeError` where the file system fails.
-    """
+    """The state of one writer. Belongs to one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -243,10 +227,7 @@ def _read_run(path: Path) -> tuple[str | None, int]:
 
 
 def check_pending(lake: DeltaLake, *, repair: bool = False) -> Iterator[Finding]:
-    """Batches that killed recorders left in a lake that is a folder; those of recorders that run are left alone.
-
-    To repair is to commit them, as the next start of the recorder would.
-    """
+    """Batches that killed recorders left in a lake that is a folder; to repair is to commit them, as a start would."""
     root = Path(lake.url) / PENDING
     if not lake.is_local or not root.is_dir():
         return

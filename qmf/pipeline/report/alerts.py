@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.report.model import ReportedAlert
 from qmf.pipeline.report.time_range import TimeRange
 
@@ -17,13 +16,8 @@ _CLEARED = "cleared"
 
 
 def read_alerts(path: str, time_range: TimeRange, storage: Mapping[str, str]) -> tuple[ReportedAlert, ...] | None:
-    """The alerts that were open in the range, newest first; None where there is no table of a batch or a stream.
-
-    Raises:
-        LakeError: a table cannot be read.
-    """
-    root = str(local_path(path)) if is_local(path) else path.rstrip("/")
-    tables = [LakeTable(f"{root}/{by}", storage) for by in ("batch", "stream")]
+    """The alerts that were open in the range, newest first; None where there is no table of a batch or a stream."""
+    tables = [LakeTable(f"{path.rstrip('/')}/{by}", storage) for by in ("batch", "stream")]
     tables = [table for table in tables if table.version() is not None]
     if not tables:
         return None

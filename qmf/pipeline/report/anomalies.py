@@ -56,15 +56,10 @@ class FoundAnomaly:
 def find_anomalies(
     connection: Any, values: str, key: tuple[str, ...], *, first: float, last: float, since: float, step: int
 ) -> list[FoundAnomaly]:
-    """The anomalies of a time, the largest first.
+    """The anomalies from `first` to `last`, the largest first; what is usual is said by the values from `since` on.
 
-    Args:
-        connection: to DuckDB.
-        values: a table with the columns of `key`, `t` (start of the window in seconds) and `value`.
-        key: the columns that name a series.
-        first, last: times in which anomalies are searched, in seconds.
-        since: from when on values say what is usual, until `last`.
-        step: seconds of a window.
+    Values are a table with the columns of `key`, which name a series, `t` and `value`. Times, and `step`, a window's
+    length, are in seconds.
     """
     names = ", ".join(quote_name(name) for name in key)
     sql = f"""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from qmf._marks import OWN_CONNECTION, OWN_LINK
 from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, arrow_schema, names
-from qmf.pipeline.audit.state import EVENT_PART, EVENT_ROWS, OBJECT_PARTS, AuditState
+from qmf.pipeline.audit.state import EVENT_PART, EVENT_ROWS, OBJECT_PARTS, AuditState, queries_of
 from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
@@ -98,12 +98,8 @@ def make_lifetimes(
 ) -> None:
     """Make the tables `LIFETIMES` and `_CHANGES`, of the objects that had rows in the range or since a time before.
 
-    Args:
-        source, time_range: of the report.
-        state: that the rows are added to.
-        since_ns: from when on rows are read: objects may publish nothing new in the range.
-        availability: the audit's table of that name.
-        own: names of own connections; None to include own objects.
+    Objects may publish nothing new in the range. `availability` is the audit's table of that name; `own` is None to
+    include own objects.
     """
     last = time_range.last_ns
     key = ", ".join(LIFE_KEY)
@@ -149,8 +145,8 @@ def _object_queries(
         where = f"_ts_ns >= {since_ns} and _ts_ns < {last}{_without(version, own)}"
         rows = f"(select * from {ROWS} where {where})"
         counted = f"select {parts.life(version)}, count(*) as inside from {rows} where _ts_ns >= {first} group by all"
-        audited = {"objects": parts.objects(rows, version), "properties": parts.properties(rows, version)}
-        queries += [FileQueries(source.unread_rows(found), audited), FileQueries(found, {_INSIDE: counted})]
+        queries.append(FileQueries(source.unread_rows(found), queries_of(RowKind.OBJECTS, rows, version)))
+        queries.append(FileQueries(found, {_INSIDE: counted}))
     return queries
 
 
@@ -164,13 +160,11 @@ def _object_rows(source: ReportSource, first_ns: int, last_ns: int) -> list[tupl
 
 
 def _without(version: ClassVersion, own: Sequence[str] | None) -> str:
-    """The condition that leaves out own objects."""
     condition = None if own is None else own_object(version.package, version.name, own)
     return f" and not coalesce({condition}, false)" if condition else ""
 
 
 def _own_parts(source: ReportSource, own: Sequence[str] | None) -> str:
-    """The condition for parts of own objects."""
     if own is None:
         return "false"
     classes = {(item.version.package, item.version.name) for item in source.classes if not item.version.event}
@@ -267,18 +261,16 @@ def make_events(source: ReportSource, state: AuditState, time_range: TimeRange, 
     first, last = time_range.first_ns, time_range.last_ns
     inside = f"_ts_ns >= {first} and _ts_ns < {last}"
     queries: list[FileQueries] = []
-    for item in source.classes:
-        version = item.version
-        rows = source.rows(RowKind.EVENTS, first, last, version) if version.event else None
+    for version in [None, *(item.version for item in source.classes if item.version.event)]:
+        kind = RowKind.UNTYPED if version is None else RowKind.EVENTS
+        rows = source.rows(kind, first, last, version)
         if rows is not None:
-            left_out = None if own else own_event(version.package, version.name, _arguments(version, quote_name))
+            left_out = None
+            if version is not None and not own:
+                left_out = own_event(version.package, version.name, _arguments(version, quote_name))
             where = f"{inside} and not {left_out}" if left_out else inside
-            sql = parts.events(f"(select * from {ROWS} where {where})", version)
-            queries.append(FileQueries(_unread_rows(source, rows), {EVENT_PART: sql}))
-    untyped = source.rows(RowKind.UNTYPED, first, last)
-    if untyped is not None:
-        sql = parts.untyped_events(f"(select * from {ROWS} where {inside})")
-        queries.append(FileQueries(_unread_rows(source, untyped), {EVENT_PART: sql}))
+            sql = queries_of(kind, f"(select * from {ROWS} where {where})", version)
+            queries.append(FileQueries(_unread_rows(source, rows), sql))
     with source.errors():
         state.insert_events(f"from {source.tables_of_queries(queries, {EVENT_PART: EVENTS})[EVENT_PART]}")
         if _audit_has_events(source):
@@ -296,7 +288,6 @@ def _unread_rows(source: ReportSource, rows: RowSource) -> RowSource:
 
 
 def _audited_rows(source: ReportSource, time_range: TimeRange, *, own: bool) -> Rows:
-    """The events of a time in the table of the audit."""
     assert source.audited is not None
     table = source.audited.options.table("events")
     first, last = day(max(time_range.first_ns, 0)), day(max(time_range.last_ns, 0))
@@ -310,7 +301,6 @@ def _audited_rows(source: ReportSource, time_range: TimeRange, *, own: bool) -> 
 
 
 def _own_events(source: ReportSource) -> str:
-    """The condition for own events in the table of an audit."""
     each = ["false"]
     for item in source.classes:
         version = item.version
@@ -325,7 +315,6 @@ def _own_events(source: ReportSource) -> str:
 
 
 def _arguments(version: ClassVersion, sql: Callable[[str], str]) -> dict[str, str]:
-    """The arguments of the events of a class as SQL, by name."""
     columns = (column.name for column in version.columns if column.column_type is not ColumnType.TIME)
     return {name: sql(name) for name in columns}
 

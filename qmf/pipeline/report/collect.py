@@ -15,7 +15,7 @@ from qmf.pipeline.lake.delta_lake import DeltaLake, choose_classes
 from qmf.pipeline.report import anomalies, audited, selection
 from qmf.pipeline.report.alerts import read_alerts
 from qmf.pipeline.report.known_spans import KnownSpans
-from qmf.pipeline.report.model import Anomaly, ComparedNumber, RangeComparison, Report
+from qmf.pipeline.report.model import UNITS, Anomaly, ComparedNumber, RangeComparison, Report
 from qmf.pipeline.report.presence import PresenceRows, agent_rows, clipped_intervals, read_presence
 from qmf.pipeline.report.series import KEY, VALUES, SeriesOptions, make_values
 from qmf.pipeline.report.source import ROWS, AuditedRows, FileQueries, ReportSource
@@ -64,13 +64,7 @@ class ReportOptions:
 
 
 def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print_line: PrintLine) -> Report:
-    """Collect the whole content of a report; what was not recorded at the beginning and end of the range is left out.
-
-    Raises:
-        LakeError: there is no lake, or no such class.
-        PipelineError: nothing was recorded in the range.
-        MissingExtraError: a library is not installed.
-    """
+    """Collect a report; what was not recorded at both ends of the range is left out, and nothing at all an error."""
 
     def find(lake: DeltaLake) -> AuditedRows | None:
         return AuditedRows.find(lake, options.audit)
@@ -102,13 +96,16 @@ def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print
             known = read_presence(source, state, other)
             then = _add_audit(source, state, known, options, attrs.evolve(report, time_range=other))
         assert report.comparison is not None
-        numbers = _numbers(then, report)
+        before = then.numbers
+        numbers = tuple(
+            ComparedNumber(name=name, before=before[name], after=after, unit=UNITS.get(name, ""))
+            for name, after in report.numbers.items()
+        )
         report = attrs.evolve(report, comparison=attrs.evolve(report.comparison, numbers=numbers))
     return report
 
 
 def _recorded_range(source: ReportSource, presence: PresenceRows, time_range: TimeRange) -> TimeRange:
-    """The part of a range in which something was recorded."""
     times = [cut for first, last in presence.recorded if (cut := time_range.clip(first, last + 1)) is not None]
     if not times:
         limits = source.limits()
@@ -167,7 +164,6 @@ def _add_audit(
 
 
 def _unrecorded_times(recorded: Sequence[tuple[int, int]], time_range: TimeRange) -> tuple[tuple[int, int], ...]:
-    """Longer times of a range in which nothing was recorded."""
     least = max(2 * time_range.step * NS, (time_range.last_ns - time_range.first_ns) // _GAP)
     edges = [time_range.first_ns, *(time for item in recorded for time in item), time_range.last_ns]
     found = (time_range.clip(first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if first < last)
@@ -175,7 +171,6 @@ def _unrecorded_times(recorded: Sequence[tuple[int, int]], time_range: TimeRange
 
 
 def _gaps(source: ReportSource, time_range: TimeRange) -> tuple[tuple[str, int], ...]:
-    """What recorders missed: reason, and number of messages or interruptions."""
     rows = source.rows(RowKind.GAPS, time_range.first_ns, time_range.last_ns)
     where = f"_received_ns >= {time_range.first_ns} and _received_ns < {time_range.last_ns} and reason <> '{CONNECTED}'"
     if rows is None:
@@ -219,7 +214,7 @@ def _with_series(
 
 
 def usual_ranges(time_range: TimeRange, days: int) -> tuple[TimeRange, ...]:
-    """The hours of the day of a range, on the days before it; the oldest first. Pure.
+    """The hours of the day of a range, on the days before it, the oldest first.
 
     A range of more than a day is compared with itself and as many days before that `days` are complete.
     """
@@ -262,31 +257,3 @@ def _with_anomalies(source: ReportSource, options: ReportOptions, report: Report
             for one, item in zip(series, shown, strict=True)
         ),
     )  # fmt: skip
-
-
-# -- two ranges
-
-
-def _numbers(before: Report, after: Report) -> tuple[ComparedNumber, ...]:
-    """The numbers of the summary, side by side."""
-
-    def availability_of(report: Report) -> float | None:
-        known = sum(row.up + row.down for row in report.agents)
-        return sum(row.up for row in report.agents) / known * 100 if known else None
-
-    def alerts_of(report: Report) -> float | None:
-        return None if report.alerts is None else float(len(report.alerts))
-
-    numbers: tuple[tuple[str, Callable[[Report], float | None], str], ...] = (
-        ("agents", lambda report: float(len(report.agents)), ""),
-        ("availability", availability_of, "%"),
-        ("restarts", lambda report: float(sum(row.restarts for row in report.agents)), ""),
-        ("objects", lambda report: float(report.objects), ""),
-        ("samples", lambda report: float(report.samples), ""),
-        ("events", lambda report: float(sum(count for _, _, count in report.events)), ""),
-        ("alerts", alerts_of, ""),
-    )
-    return tuple(
-        ComparedNumber(name=name, before=number(before), after=number(after), unit=unit)
-        for name, number, unit in numbers
-    )

@@ -6,6 +6,7 @@ agent is there and its object exists.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import attrs
@@ -19,13 +20,9 @@ Points = Sequence[tuple[float, float]]
 
 @attrs.frozen
 class KnownSpans:
-    """What is known of a range besides samples.
+    """What is known besides samples, in seconds: when agents were up, and until when, and the ends of objects.
 
-    Attributes:
-        time_range: of the report.
-        up: the times in seconds in which each agent was up.
-        known_until: until when each agent is known to be up, in seconds.
-        ended: when objects ended, by class, agent and object, in seconds.
+    Objects are named by class, agent and object.
     """
 
     time_range: TimeRange
@@ -62,10 +59,9 @@ class KnownSpans:
     def counter(
         self, key: tuple[str, str, str], points: Sequence[tuple[float, float, float]]
     ) -> list[tuple[float, float]]:
-        """A counter's rates in each window in which they are known; `key` is class, agent and object.
+        """A counter's rates in each window in which they are known, also where growth became known later only.
 
         Points are the start of a window, the time of the sample from which the growth counts, and growth per second.
-        Growth that became known later belongs to the windows before, too.
         """
         step = self.time_range.step
         found: list[tuple[float, float]] = []
@@ -96,10 +92,4 @@ class KnownSpans:
 
 
 def _windows(first: float, until: float, step: int) -> list[float]:
-    """Starts of windows from a time on, that begin before another time."""
-    found: list[float] = []
-    start = first
-    while start < until:
-        found.append(start)
-        start += step
-    return found
+    return [first + step * number for number in range(max(0, math.ceil((until - first) / step)))]

@@ -9,14 +9,9 @@ from qmf.pipeline.report.time_range import TimeRange
 
 @attrs.frozen(kw_only=True)
 class Series:
-    """One member of one object over time.
+    """One member of one object over time: the start of each window in seconds, and its value, of counters per second.
 
-    Attributes:
-        name, agent, object, member: of the series; `name` is that of the class.
-        unit: of the values; values of counters are per second.
-        is_rate: the member is a counter.
-        points: start of each window in seconds, and the value.
-        label: what tells its object apart in its chart; empty where there is nothing to tell.
+    `name` is that of the class; `label` tells the object apart in its chart.
     """
 
     name: str
@@ -31,13 +26,7 @@ class Series:
 
 @attrs.frozen(kw_only=True)
 class ChangedSeries:
-    """A series whose values changed: a "top mover".
-
-    Attributes:
-        series: the series.
-        before, after: mean of the first and the second half of the time range.
-        score: difference of the means, relative to the spread of the windows within a half.
-    """
+    """A "top mover": the means of both halves of the range differ, by `score` relative to the spread within a half."""
 
     series: Series
     before: float
@@ -69,15 +58,10 @@ class Chart:
 
 @attrs.frozen(kw_only=True)
 class Anomaly:
-    """Values of a series that were far from the usual ones.
+    """Windows of a series, in seconds since 1970, with values far from the usual ones; `value` was furthest away.
 
-    Attributes:
-        series: the series.
-        start, end: of the windows, in seconds since 1970.
-        value: the value that was furthest away.
-        usual: the median that it was compared with.
-        spread: the usual distance from it: as much as a standard deviation, for values of a normal distribution.
-        days: number of days whose values at this hour it was compared with; 0: with those of the whole range.
+    The median `usual`, and `spread`, which is like a standard deviation, are those of this hour on `days` days; of all
+    values for 0.
     """
 
     series: Series
@@ -144,15 +128,7 @@ class AvailabilityInterval:
 
 @attrs.frozen(kw_only=True)
 class ReportedAgent:
-    """An agent in its table.
-
-    Attributes:
-        agent: its name.
-        up, down, unknown: seconds in each state.
-        restarts: how often it restarted.
-        state: at the end of the range.
-        known_until_ns: until when that is known: its last heartbeat, or the end of the recording.
-    """
+    """An agent in its table: seconds in each state, and the last state with the time until which it is known."""
 
     agent: str
     up: float
@@ -233,27 +209,18 @@ class PropertyChangeRow:
     value: str | None
 
 
+#: The units of numbers of the summary that have one.
+UNITS = {"availability": "%"}
+
+
 @attrs.frozen(kw_only=True)
 class Report:
-    """The whole report.
+    """The whole report; `time_range` is the part of the range that was `asked` for in which something was recorded.
 
-    Attributes:
-        title, lake, time_range: subject of the report.
-        made_ns: when it was made.
-        asked: the range that was asked for; `time_range` is the part of it in which something was recorded.
-        known_until_ns: the last row of the recording in the range.
-        unrecorded: longer times in the range in which nothing was recorded.
-        samples: number of rows of objects.
-        objects: number of objects.
-        own_left_out: own objects of agents and consoles are not in it.
-        events: start of the window in seconds, severity, and number.
-        event_classes: class, severity and number of the most frequent events.
-        anomalies: None where there are too few windows to look for them.
-        anomaly_days: the number of days that values were compared with; 0 where there were too few.
-        alerts: None where the lake has no table of alerts.
-        lifetimes: start of the window in seconds, objects created, and objects ended.
-        gaps: what recorders missed: reason and number.
-        *_left: number of rows that are not shown.
+    `events` and `lifetimes` have the start of a window in seconds, then severity and number, or the numbers of objects
+    created and ended; `event_classes` class, severity and number. Fields that end with `_left` are numbers of rows that
+    are not shown. Where `anomalies` is None nobody looked for them, and where `alerts` is, nothing was correlated;
+    `anomaly_days` is 0 for too few days.
     """
 
     title: str
@@ -287,6 +254,20 @@ class Report:
     changes: tuple[PropertyChangeRow, ...] = ()
     changes_left: int = 0
     gaps: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """The numbers of the summary, in `UNITS`."""
+        known = sum(row.up + row.down for row in self.agents)
+        return {
+            "agents": len(self.agents),
+            "availability": sum(row.up for row in self.agents) / known * 100 if known else None,
+            "restarts": sum(row.restarts for row in self.agents),
+            "objects": self.objects,
+            "samples": self.samples,
+            "events": sum(count for _, _, count in self.events),
+            "alerts": None if self.alerts is None else len(self.alerts),
+        }
 
     @property
     def is_empty(self) -> bool:

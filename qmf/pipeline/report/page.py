@@ -10,27 +10,21 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.errors import MissingExtraError
+from qmf.pipeline.errors import import_extra
 from qmf.pipeline.report import texts
-from qmf.pipeline.report.model import Report, Series
+from qmf.pipeline.report.model import UNITS, Report, Series
 from qmf.pipeline.report.plots import LINES, Plots
 from qmf.pipeline.report.time_range import time_text
 from qmf.views.events import severity_name
 
 
 def html(report: Report) -> str:
-    """The page.
-
-    Raises:
-        MissingExtraError: Jinja2 or matplotlib is not installed.
-    """
-    try:
-        from jinja2 import Environment, StrictUndefined
-        from markupsafe import Markup
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("jinja2") from error
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    """The page; `MissingExtraError` if Jinja2 or matplotlib is not installed."""
+    jinja2 = import_extra("jinja2")
+    markup = import_extra("markupsafe").Markup
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters.update(
         time=time_text,
         moment=texts.moment_text,
@@ -52,23 +46,18 @@ def html(report: Report) -> str:
     template = environment.from_string((folder / "page.html.j2").read_text(encoding="utf-8"))
     drawings = {
         # matplotlib has escaped their texts.
-        name: [Markup(one) for one in drawn] if isinstance(drawn, list) else Markup(drawn)
+        name: [markup(one) for one in drawn] if isinstance(drawn, list) else markup(drawn)
         for name, drawn in _drawings(report).items()
     }
-    style = Markup((folder / "page.css").read_text(encoding="utf-8").strip())
-    return (
-        template.render(
-            report=report,
-            tiles=_tiles(report),
-            drawings=drawings,
-            style=style,
-            legends=[
-                [_LegendRow.of(series, number) for number, series in enumerate(chart.series)] for chart in report.charts
-            ],
-            groups=_event_groups(report),
-        )
-        + "\n"
+    page = template.render(
+        report=report,
+        tiles=_tiles(report),
+        drawings=drawings,
+        style=markup((folder / "page.css").read_text(encoding="utf-8").strip()),
+        legends=[[_LegendRow.of(series, at) for at, series in enumerate(chart.series)] for chart in report.charts],
+        groups=_event_groups(report),
     )
+    return f"{page}\n"
 
 
 @attrs.frozen
@@ -114,7 +103,6 @@ def _drawings(report: Report) -> dict[str, Any]:
 
 
 def _event_groups(report: Report) -> list[tuple[str, str, int]]:
-    """Name, colour and number of events of each group of severities."""
     found = []
     for name, mark, _, numbers in texts.GROUPS:
         count = sum(count for _, severity, count in report.events if severity in numbers)
@@ -124,21 +112,15 @@ def _event_groups(report: Report) -> list[tuple[str, str, int]]:
 
 
 def _tiles(report: Report) -> list[tuple[str, str, str]]:
-    """Value, label and colour of the numbers at the top."""
-    known = sum(line.up + line.down for line in report.agents)
-    up = sum(line.up for line in report.agents) / known if known else None
-    still_open = [item for item in report.alerts or () if item.cleared_ns is None]
+    numbers, opened = report.numbers, sum(item.cleared_ns is None for item in report.alerts or ())
+    up = numbers["availability"]
+    marks = {"availability": "" if up is None else "up" if up > 99.9 else "bad", "alerts": "bad" if opened else ""}
+    labels = {"alerts": f"alerts, {opened} open"} if report.alerts else {}
     tiles = [
-        (f"{len(report.agents):,}", "agents", ""),
-        (texts.percent_text(up), "availability", "" if up is None else "up" if up > 0.999 else "bad"),
-        (f"{sum(line.restarts for line in report.agents):,}", "restarts", ""),
-        (f"{report.objects:,}", "objects", ""),
-        (f"{report.samples:,}", "samples", ""),
-        (f"{sum(count for _, _, count in report.events):,}", "events", ""),
+        (_compared_text(value, UNITS.get(name, "")), labels.get(name, name), marks.get(name, ""))
+        for name, value in numbers.items()
+        if value is not None or name in UNITS
     ]
-    if report.alerts is not None:
-        label = f"alerts, {len(still_open)} open" if report.alerts else "alerts"
-        tiles.append((f"{len(report.alerts):,}", label, "bad" if still_open else ""))
     if report.anomalies is not None:
         tiles.append((f"{len(report.anomalies) + report.anomalies_left:,}", "anomalies", ""))
     return tiles

@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 
 import attrs
 
-from qmf.pipeline.errors import MissingExtraError
+from qmf.pipeline.errors import import_extra
 from qmf.pipeline.report.model import Anomaly, AvailabilityInterval, Chart, Report, ReportedAlert, Series
 from qmf.pipeline.report.texts import GROUPS, abbreviate, scale_texts, severity_mark, value_text
 from qmf.pipeline.report.time_range import NS, TimeRange
@@ -282,8 +282,6 @@ def _time_marks(matplotlib: Any, first: float, last: float) -> list[tuple[float,
 
 @attrs.frozen
 class _Bar:
-    """A bar in a row."""
-
     row: int
     start_ns: int
     end_ns: int
@@ -322,7 +320,6 @@ def _lone_points(axes: Any, xs: Sequence[float], ys: Sequence[float], mark: str)
 
 @contextmanager
 def _matplotlib() -> Iterator[Any]:
-    """matplotlib with the report's settings, for a block."""
     matplotlib = import_matplotlib()
     with matplotlib.rc_context(dict(SETTINGS)):
         yield matplotlib
@@ -360,29 +357,16 @@ def _count_axis(matplotlib: Any, axes: Any) -> None:
 
 
 def import_matplotlib() -> Any:
-    """The module `matplotlib`.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
-    try:
-        import matplotlib
-        import matplotlib.dates
-        import matplotlib.figure
-        import matplotlib.ticker
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("matplotlib") from error
-    return matplotlib
+    """The module `matplotlib`; `MissingExtraError` if it is not installed."""
+    for module in ("dates", "figure", "ticker"):
+        import_extra(f"matplotlib.{module}")
+    return import_extra("matplotlib")
 
 
 def inline(figure: Any, name: str, label: str, hints: Mapping[str, str] | None = None) -> str:
-    """A figure as an `svg` element.
+    """A figure, made with `SETTINGS`, as an `svg` element; `hints` are tooltips by the gid of a part of it.
 
-    Args:
-        figure: to draw; made with `SETTINGS`.
-        name: unique in the page: a letter, then letters and digits.
-        label: description for screen readers.
-        hints: tooltips by the gid of a part of the figure.
+    `name` is unique in the page, a letter before letters and digits; `label` is for screen readers.
     """
     out = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))

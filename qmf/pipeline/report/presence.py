@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.availability import DOWN, UNKNOWN, UP
 from qmf.pipeline.audit.parts import CONNECTED, DISCONNECTED
 from qmf.pipeline.audit.schemas import PARTS
-from qmf.pipeline.audit.state import PRESENCE_PARTS, AuditState, part_table
+from qmf.pipeline.audit.state import PRESENCE, PRESENCE_PARTS, AuditState, part_table, queries_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.heartbeats import last_heard, latest_rows
 from qmf.pipeline.report.model import AvailabilityInterval, ReportedAgent
 from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
-
-#: What is made of the rows of each kind, by the name of the part.
-_MAKERS: Mapping[RowKind, Mapping[str, Callable[[str], str]]] = {
-    RowKind.HEARTBEATS: {"runs": parts.runs, "signs": parts.signs},
-    RowKind.AGENTS: {"runs": parts.runs, "changes": parts.arrivals},
-    RowKind.GAPS: {"runs": parts.runs, "changes": parts.breaks},
-}
 
 #: The last row of heartbeats of each agent.
 _BEATS = "beats"
@@ -35,13 +27,9 @@ Break = tuple[str, str, int]
 
 @attrs.frozen
 class PresenceRows:
-    """What is known of agents and recorders.
+    """What is known of agents and recorders: availability as a table and as values, and when one was connected.
 
-    Attributes:
-        table: the audit's table of availability, on the connection of the report.
-        intervals: the same, by agent and time.
-        recorded: when a recorder was connected: intervals that don't overlap, in order.
-        beats: time of the last heartbeat of each agent in the range.
+    `beats` are the times of the last heartbeats of agents in the range.
     """
 
     table: str
@@ -56,12 +44,10 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
     until = (time_range.last_ns // NS_PER_DAY + 1) * NS_PER_DAY
     rows = f"(select * from {ROWS} where _received_ns >= {since} and _received_ns < {until})"
     found: list[FileQueries] = []
-    for kind, makers in _MAKERS.items():
+    for kind in PRESENCE:
         source_rows = source.rows(kind, since, time_range.last_ns)
         if source_rows is not None:
-            found.append(
-                FileQueries(source.unread_rows(source_rows), {name: make(rows) for name, make in makers.items()})
-            )
+            found.append(FileQueries(source.unread_rows(source_rows), queries_of(kind, rows)))
             if kind is RowKind.HEARTBEATS:
                 inside = f"(from {rows} where _received_ns < {time_range.last_ns})"
                 found.append(FileQueries(source_rows, {_BEATS: latest_rows(inside)}))
@@ -100,10 +86,7 @@ def _leave_out_absent(source: ReportSource, since_ns: int, until_ns: int) -> Non
 
 
 def recorded_times(runs: Mapping[str, tuple[int, int]], breaks: Iterable[Break]) -> list[tuple[int, int]]:
-    """When a recorder was connected: intervals that don't overlap, in order. Pure.
-
-    Runs have the times of their first and last row; the breaks of one are in the order of its rows.
-    """
+    """When a recorder was connected, in order, from the first and last row of runs, and their breaks in order."""
     by_run: dict[str, list[Break]] = {}
     for item in breaks:
         by_run.setdefault(item[0], []).append(item)
@@ -136,10 +119,7 @@ def clipped_intervals(found: Sequence[AvailabilityInterval], time_range: TimeRan
 def agent_rows(
     shown: Sequence[AvailabilityInterval], beats: Mapping[str, int], known_until_ns: int
 ) -> tuple[ReportedAgent, ...]:
-    """A row for each agent of some intervals, which are by agent and time.
-
-    Its last state is known until its last heartbeat, or until the last row of the recording.
-    """
+    """A row for each agent of some intervals, which are by agent and time."""
     lengths: dict[str, dict[str, float]] = {}
     restarts: dict[str, int] = {}
     epochs: dict[str, int | None] = {}

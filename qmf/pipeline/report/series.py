@@ -54,15 +54,9 @@ _COLUMNS = {
 
 @attrs.frozen(kw_only=True)
 class SeriesOptions:
-    """What to read.
+    """What to read: windows of a `size` in some ranges, of the classes that are named, or of all.
 
-    Attributes:
-        classes: names of classes; none for all.
-        continued: counters outlive restarts of their agents.
-        size: of the windows.
-        ranges: the times to read.
-        own: names of the connections of agents and consoles, whose objects are left out; None to leave out nothing.
-        rollups: folder of the job's tables; None for that inside the lake.
+    `continued` counters outlive restarts of their agents; `own` are connections whose objects are left out, or None.
     """
 
     classes: tuple[str, ...]
@@ -74,16 +68,11 @@ class SeriesOptions:
 
 
 def make_values(source: ReportSource, options: SeriesOptions) -> tuple[int, int]:
-    """Make the table `VALUES`: the series, `t` (start of the window, in seconds), `value`; of counters also `before`,
-    the time of the sample from which the growth was counted.
+    """Make the table `VALUES`: the series, and start (`t`, in seconds) and value of windows.
 
-    Days of classes whose samples are all rolled up are taken from the table of roll-ups.
-
-    Returns:
-        number of days of classes that were read, and of those of them that were in the table of roll-ups.
-
-    Raises:
-        LakeError: no such class.
+    Of counters it has also `before`, the time of the sample from which the growth was counted. Days of classes whose
+    samples are all rolled up are taken from the table of roll-ups; returns the number of days of classes that were
+    read, and of those of them. `LakeError` for a class that is not there.
     """
     source.run(f"create temp table {VALUES} as {empty(_COLUMNS)}")
     days = 0
@@ -110,7 +99,9 @@ def make_values(source: ReportSource, options: SeriesOptions) -> tuple[int, int]
         ]
         if tasks or days_stored:
             both: list[_ClassTask | _DayTask] = [*tasks, *days_stored]
-            made = source.table_of_rows(source.runner.map(both, _values, arrow_schema(_COLUMNS)))
+            made = source.table_of_rows(
+                source.runner.map(both, lambda own, task: task.values(own), arrow_schema(_COLUMNS))
+            )
             source.connection.execute(f"insert into {VALUES} from {made}")
     _drop_clocks(source)
     return days, sum(len(item.classes) for item in days_stored)
@@ -177,16 +168,10 @@ class _DayTask:
 
 
 def _of_class(task: _ClassTask) -> str:
-    """The condition for the roll-ups of a class that are shown."""
     samples, own = task.samples, task.options.own
     condition = None if own is None else own_object(samples.package, samples.name, own, "object")
     left_out = f" and not coalesce({condition}, false)" if condition else ""
     return f"package = {text(samples.package)} and class = {text(samples.name)}{left_out}"
-
-
-def _values(connection: Any, task: _ClassTask | _DayTask) -> Iterator[Any]:
-    """The map: the values of a task."""
-    return task.values(connection)
 
 
 def _restrict(options: SeriesOptions, samples: ClassSource) -> ClassSource:
@@ -225,7 +210,6 @@ def _counters(source: ReportSource, samples: ClassSource) -> list[str]:
 
 
 def _rollup_query(table: str, task: _ClassTask) -> str:
-    """The values of roll-ups, as a query."""
     samples, counters, options = task.samples, task.counters, task.options
     members, durations = samples.members, _durations(samples)
     count = text(Style.COUNT.value)

@@ -69,22 +69,14 @@ def unread_files(table: LakeTable, read: int | None) -> tuple[TableFile, ...] | 
 
 @attrs.frozen
 class AuditedRows:
-    """The rows of a lake that an audit has read.
-
-    Attributes:
-        options: of the audit.
-        unread: the files that it has not read, by the URL of their table; tables that are missing are read whole.
-    """
+    """The rows of a lake that an audit has read: all but those of unread files, by the URL of their table."""
 
     options: AuditOptions
     unread: Mapping[str, frozenset[str]]
 
     @classmethod
     def find(cls, lake: DeltaLake, folder: str | None) -> AuditedRows | None:
-        """The audit that has read most of a lake; None where there is none.
-
-        Its tables, or those of its batches and streams, are in a folder; None for those inside the lake.
-        """
+        """The audit that has read most of a lake, in a folder or in that inside the lake; None where there is none."""
         roots = [folder.rstrip("/")] if folder else [f"{lake.url}/{job_path(job)}" for job in ("audit", "history")]
         found: list[tuple[int, AuditedRows]] = []
         for place in [root for root in roots for root in (root, *(f"{root}/{mode}" for mode in _MODES))]:
@@ -127,10 +119,7 @@ class StoredRollups:
 
     @classmethod
     def find(cls, lake: DeltaLake, folder: str | None, size: str, *, continued: bool) -> StoredRollups | None:
-        """The roll-ups with the largest windows of which those of a size can be made; None where there are none.
-
-        They are in the job's folder; None for that inside the lake.
-        """
+        """The roll-ups with the largest windows of which those of a size can be made; without a folder the lake's."""
         out = folder.rstrip("/") if folder else f"{lake.url}/{job_path('rollup')}"
         table = rollup_table(RollupOptions(lake=lake.url, out=out, storage=lake.options), "batch")
         if table.version() is None:
@@ -183,10 +172,7 @@ def _find(columns: Mapping[str, Columns], connection: Any, queries: Sequence[Fil
 
 
 class ReportSource:
-    """The rows of a lake as of its opening. Belongs to one thread.
-
-    Methods raise `LakeError` for files that cannot be read.
-    """
+    """The rows of a lake as of its opening. Belongs to one thread. `LakeError` for files that cannot be read."""
 
     def __init__(
         self,
@@ -195,12 +181,7 @@ class ReportSource:
         storage: Mapping[str, str] | None = None,
         audited: Callable[[DeltaLake], AuditedRows | None] = lambda _lake: None,
     ) -> None:
-        """Open a lake; `audited` finds the audit whose parts are used.
-
-        Raises:
-            LakeError: there is no lake, or nothing in it.
-            MissingExtraError: DuckDB or deltalake is not installed.
-        """
+        """Open a lake; `audited` finds the audit whose parts are used. `LakeError` if there is no lake."""
         self.runner = runner
         self.url = lake
         self._numbers = itertools.count(1)
@@ -316,11 +297,7 @@ class ReportSource:
 
 
 def end_of_recording(runner: Runner, lake: str, storage: Mapping[str, str] | None = None) -> int:
-    """When the last row about an agent arrived.
-
-    Raises:
-        LakeError: there is no lake, or nothing in it.
-    """
+    """When the last row about an agent arrived; `LakeError` for a lake without any."""
     with ReportSource(runner, lake, storage) as source:
         limits = source.limits()
     if limits is None:

@@ -103,14 +103,7 @@ def object_name(name: str) -> str:
 
 
 def labels(names: Sequence[tuple[str, str]], limit: int = LIMIT) -> list[str]:
-    """A short label for each object; different ones for different objects.
-
-    The agent is named where objects of several agents have the same name.
-
-    Args:
-        names: agent and object of each.
-        limit: characters at most.
-    """
+    """A short label for each object, by agent and name: different ones for different objects."""
     objects = [object_name(name) for _, name in names]
     short = _without_common(objects, _PART.findall, _LONG)
     if len(set(short)) == len(set(names)):
@@ -143,7 +136,6 @@ def _without_common(
 
 
 def _fitting(names: Sequence[str], limit: int) -> list[str]:
-    """Names of limited length that are as different as before."""
     found = [abbreviate(name, limit) for name in names]
     if len(set(found)) == len(set(names)):
         return found

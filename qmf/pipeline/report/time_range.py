@@ -58,15 +58,10 @@ class TimeRange:
 
 
 def parse_time_range(first: str | None, last: str | None, length: str | None, newest_ns: int) -> TimeRange:
-    """The time range that the command's options describe.
+    """The time range that the command's options describe; `PipelineError` where they don't, or it is empty.
 
-    Args:
-        first, last: ``2030-01-31``, ``2030-01-31T12:00`` or ``...:30``, in UTC; a day as `last` is included whole.
-        length: ``90m``, ``1h30m``, ``7d``, before `last` or after `first`; None for a day where one limit is missing.
-        newest_ns: end of the recording, used where `last` is None.
-
-    Raises:
-        PipelineError: a text is not a time or not a length, or the range is empty.
+    Times are ``2030-01-31`` or ``2030-01-31T12:00``, in UTC; a day as `last` is included whole. Without `last` the end
+    of the recording counts, and where one limit is missing a length of a day.
     """
     if first and last and length:
         raise PipelineError("give two of --from, --to and --for: they determine the third")
@@ -83,15 +78,9 @@ def parse_time_range(first: str | None, last: str | None, length: str | None, ne
 
 
 def parse_compared(text: str, time_range: TimeRange) -> TimeRange:
-    """The range that another one is compared with.
+    """The range that another one is compared with; `PipelineError` for another text or an empty range.
 
-    Args:
-        text: ``previous``, the time of the same length just before; a length such as ``7d``, so long before; or
-            ``FROM..TO``, with times as of `parse_time_range`.
-        time_range: the one that is compared.
-
-    Raises:
-        PipelineError: not a range, or an empty one.
+    ``previous`` is the time of the same length just before; ``7d`` the same time so long before; or ``FROM..TO``.
     """
     if text == "previous":
         return TimeRange(2 * time_range.first_ns - time_range.last_ns, time_range.first_ns)

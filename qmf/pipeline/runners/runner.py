@@ -49,13 +49,10 @@ STORED = "qmf_stored"
 
 @attrs.frozen(kw_only=True)
 class Pace:
-    """When a stream makes its steps.
+    """When a stream makes its steps, in seconds from the start of one to the start of the next one.
 
-    Attributes:
-        every: seconds from the start of a step to the start of the next one.
-        poll: seconds after a step that had nothing to do, in the process; None for `every`.
-        tick: seconds after which there is a step on Spark though nothing is new; None for never.
-        once: steps are made until one has nothing to do, of what is there now.
+    In the process another one follows after `poll` seconds where one had nothing to do; on Spark, after `tick` seconds
+    though nothing is new. `once` ends the stream when all is read that is there now.
     """
 
     every: float
@@ -79,14 +76,10 @@ class Rows(Protocol):
     def reduce(
         self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = (), numbered: bool = False
     ) -> Rows:
-        """What a function makes of all rows with the same key.
+        """What a function makes, of an Arrow schema, of all rows with the same key, called for each share of the keys.
 
-        Args:
-            key: columns.
-            work: called for each share of the keys.
-            schema: of what it makes, as an Arrow schema.
-            order: columns by which the rows of a share are sorted, `key` before them; none for any order.
-            numbered: the key is a whole number below the number of tasks, each of which gets a share of its own.
+        The rows of a share are sorted by the key and `order`, if that is given. A key is `numbered` if it is a whole
+        number below the number of tasks, each of which gets a share of its own.
         """
 
     def persist(self) -> AbstractContextManager[Rows]:
@@ -100,23 +93,12 @@ class Rows(Protocol):
     ) -> WrittenRows:
         """Write the rows as files of a table, which belong to it when they are committed.
 
-        Args:
-            table: to write for.
-            by: columns by which the table is partitioned.
-            order: columns by which the rows of each file are sorted; none for any order.
-            counted: columns by whose values rows are counted.
-
-        Raises:
-            LakeError: the file system or the object store failed.
+        The table is partitioned and the rows are counted by some columns; the rows of each file are in some `order`.
         """
 
 
 class Runner(Protocol):
-    """Where jobs run.
-
-    Attributes:
-        task_rows: that a task reads at most, about; None for no limit.
-    """
+    """Where jobs run. A task reads about `task_rows` at most, if that is a number."""
 
     task_rows: int | None
 
@@ -128,48 +110,27 @@ class Runner(Protocol):
         """The files of a lake as tasks, by their size."""
 
     def map(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
-        """What a function makes of each task.
-
-        Args:
-            tasks: no task reads what another one reads.
-            work: called for each task.
-            schema: of what it makes, as an Arrow schema.
-        """
+        """What a function makes of each task, of an Arrow schema; no task reads what another one reads."""
 
     def from_arrow(self, table: Any) -> Rows:
         """Rows of an Arrow table, which are few."""
 
     def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
-        """What a function returns for each task, in their order: small values only.
-
-        Args:
-            tasks: of the function.
-            work: may commit what it has done.
-        """
+        """What a function, which may commit, returns for each task, in their order: small values only."""
 
     def follow(self, lake: DeltaLake, checkpoint: str, step: Step, pace: Pace, stop: threading.Event) -> None:
-        """Make the steps of a stream as a lake grows. For the main thread, in which the steps are made.
+        """Make the steps of a stream as a lake, which may come later, grows, until `stop`. For the main thread.
 
-        Args:
-            lake: to follow; it may not be there yet.
-            checkpoint: folder or URL for what the runner keeps, if it keeps anything.
-            step: of the stream.
-            pace: when.
-            stop: ends it, after a step.
+        The checkpoint is a folder or URL for what the runner keeps, if it keeps anything.
         """
 
 
 def stored_rows(
     runner: Runner, table: LakeTable, schema: Any, sql: str, *, files: Sequence[TableFile] | None = None
 ) -> Rows:
-    """Rows of a table that a job has written.
+    """Rows of a table that a job has written, if there is one; of some files, or those of the last version.
 
-    Args:
-        runner: where to read.
-        table: the table, whether it exists yet or not.
-        schema: of the result, as an Arrow schema.
-        sql: a query for it, from `STORED`, which has no columns of partitions but the day.
-        files: to read; None for all of the last version.
+    The query is one from `STORED`, which has no columns of partitions but the day, and gives rows of an Arrow schema.
     """
     if files is None:
         files = () if table.version() is None else table.snapshot().files
@@ -221,10 +182,7 @@ def selected_batches(columns: Sequence[str], batches: Iterator[Any]) -> Iterator
 
 
 def sorted_batches(schema: Any, columns: Sequence[str], threads: int | None, batches: Iterator[Any]) -> Iterator[Any]:
-    """The rows of a schema in the order of some columns, by DuckDB, in so many threads or one per processor.
-
-    It writes what doesn't fit in memory to temporary files.
-    """
+    """The rows in the order of some columns, by DuckDB, which writes what is too large for memory to files."""
     by = ", ".join(quote_name(name) for name in columns)
     with closing(open_connection(threads)) as own:
         reader = import_pyarrow().RecordBatchReader.from_batches(schema, conformed_batches(batches, schema))

@@ -52,13 +52,9 @@ _PIECE = "piece"
 
 @attrs.frozen
 class PieceInput:
-    """Batches that are made of tasks and of kept rows.
+    """Batches that pieces make of pickled tasks and of kept rows, in RDDs, by the names of the pieces.
 
-    Attributes:
-        spark: to run on.
-        pieces: how; several may make batches of the same tasks.
-        tasks: pickled, by the name of their piece.
-        kept: RDDs with rows, by the name of their piece; not on a server of Spark Connect.
+    Several pieces may make batches of the same tasks; a server of Spark Connect keeps nothing.
     """
 
     spark: SparkSession
@@ -83,21 +79,6 @@ class PieceInput:
             self, pieces=tuple(attrs.evolve(piece, works=(*piece.works, *works)) for piece in self.pieces)
         )
 
-    def run(self, shares: int, work: Callable[[Iterator[Any]], Iterator[bytes]]) -> list[bytes]:
-        """What a function makes of the batches of each partition, in any order.
-
-        There is one partition for one share; otherwise each task has one.
-        """
-        if not is_remote():
-            return list(self._rdd(shares, work).collect())
-        pieces = self.pieces
-
-        def run(batches: Iterable[Any]) -> Iterator[Any]:
-            given = spark_tasks.frame_cells(batches)
-            yield from spark_tasks.data_batches(work(spark_tasks.made_batches(pieces, given)))
-
-        return [bytes(row[0]) for row in self.frame(shares).mapInArrow(run, f"{DATA} binary").collect()]
-
     def persist(self, schema: Any, shares: int, work: Work) -> PieceInput | None:
         """What a function makes of the batches of each partition, computed once; otherwise as `run`.
 
@@ -106,7 +87,7 @@ class PieceInput:
         if is_remote():
             return None
         name = uuid.uuid4().hex
-        rdd = self._rdd(shares, lambda batches: spark_tasks.kept_rows(name, schema, work(batches)))
+        rdd = self.rdd(shares, lambda batches: spark_tasks.kept_rows(name, schema, work(batches)))
         piece = Piece(name, lambda data: spark_tasks.deserialize(schema, [data]))
         return PieceInput(self.spark, (piece,), kept={name: rdd.persist()})
 
@@ -116,7 +97,7 @@ class PieceInput:
             rdd.unpersist()
 
     def frame(self, shares: int) -> DataFrame:
-        """A frame with what `spark_tasks.frame_cells` reads."""
+        """A frame with what `spark_tasks.piece_batches` reads."""
         pa = import_pyarrow()
         given = self._cells()
         columns = {_PIECE: pa.array([name for name, _ in given], pa.string())}
@@ -134,7 +115,8 @@ class PieceInput:
     def _cells(self) -> list[tuple[str, bytes]]:
         return [(name, task) for name, tasks in self.tasks.items() for task in tasks]
 
-    def _rdd(self, shares: int, work: Callable[[Iterator[Any]], Iterator[Any]]) -> Any:
+    def rdd(self, shares: int, work: Work) -> Any:
+        """What a function makes of the batches of each partition; one for one share, otherwise one for each task."""
         context, given, rdds = self.spark.sparkContext, self._cells(), list(self.kept.values())
         if given or not rdds:
             rdds.append(context.parallelize(given, 1 if shares == 1 else max(1, len(given))))
@@ -152,15 +134,9 @@ TASK_ROWS, DIVIDED_ROWS = 2_000_000, 500_000
 
 @attrs.frozen
 class SparkRows(Rows):
-    """Rows as what functions make of an input, partition by partition; see `Rows`.
+    """Rows as what functions make of pieces, or of a frame, partition by partition.
 
-    Attributes:
-        spark: to run on.
-        schema: of the rows, as an Arrow schema.
-        input: pieces, or a frame with rows.
-        shares: in which the rows of all keys are divided by a shuffle.
-        works: functions on the batches of a partition.
-        is_reduced: one of these needs all rows of a key.
+    A shuffle divides the rows of all keys into `shares`; `is_reduced` if one of the functions needs all rows of a key.
     """
 
     spark: SparkSession
@@ -226,14 +202,14 @@ class SparkRows(Rows):
             kept.unpersist()
 
     def table(self) -> Any:
-        found = spark_tasks.deserialize(self.schema, self._run(partial(spark_tasks.serialize, self.schema)))
+        found = spark_tasks.deserialize(self.schema, self.values(partial(spark_tasks.serialize, self.schema)))
         return import_pyarrow().Table.from_batches(found, self.schema)
 
     def write(
         self, table: LakeTable, *, by: Sequence[str] = (), order: Sequence[str] = (), counted: Sequence[str] = ()
     ) -> WrittenRows:
         work = partial(spark_tasks.write_share, table, self.schema, tuple(by), tuple(counted))
-        return sum((pickle.loads(data) for data in self._sort(order)._run(work)), WrittenRows())
+        return sum((pickle.loads(data) for data in self._sort(order).values(work)), WrittenRows())
 
     def explain(self) -> None:
         """Print Spark's plan for the rows as a frame."""
@@ -245,7 +221,6 @@ class SparkRows(Rows):
         return attrs.evolve(self, works=(*self.works, work), schema=schema, is_reduced=is_reduced)
 
     def _sort(self, columns: Sequence[str]) -> SparkRows:
-        """The rows of each partition in an order."""
         if not columns:
             return self
         if isinstance(self.input, DataFrame) and not self.works:
@@ -262,45 +237,36 @@ class SparkRows(Rows):
         return frame.coalesce(1) if self.shares == 1 else frame
 
     def _frame(self) -> DataFrame:
-        """The rows as a frame."""
-        works, schema = self.works, self.schema
+        if isinstance(self.input, DataFrame) and not self.works:
+            return self.input
+        schema = self.schema
+        return self._map(lambda batches: conformed_batches(batches, schema), from_arrow_schema(schema))
+
+    def _map(self, last: Work, schema: Any) -> DataFrame:
+        """A frame of what a function makes of the batches of each partition, as record batches."""
+        works = self.works
+        read: Callable[[Iterable[Any]], Iterator[Any]] = iter
         if isinstance(self.input, DataFrame):
-            return self._map_frame(self.input) if works else self.input
-        frame, pieces = self.input.frame(self.shares), self.input.pieces
+            frame = self._partitions(self.input)
+        else:
+            frame, read = self.input.frame(self.shares), partial(spark_tasks.piece_batches, self.input.pieces)
 
         def run(batches: Iterable[Any]) -> Iterator[Any]:
-            given = spark_tasks.made_batches(pieces, spark_tasks.frame_cells(batches))
-            yield from conformed_batches(apply_works(works, given), schema)
+            yield from last(apply_works(works, read(batches)))
 
-        return frame.mapInArrow(run, from_arrow_schema(schema))
+        return frame.mapInArrow(run, schema)
 
-    def _map_frame(self, frame: DataFrame) -> DataFrame:
-        works, schema = self.works, self.schema
-
-        def run(batches: Iterable[Any]) -> Iterator[Any]:
-            yield from conformed_batches(apply_works(works, iter(batches)), schema)
-
-        return self._partitions(frame).mapInArrow(run, from_arrow_schema(schema))
-
-    def _run(self, last: Callable[[Iterator[Any]], Iterator[bytes]]) -> list[bytes]:
+    def values(self, last: Callable[[Iterator[Any]], Iterator[bytes]]) -> list[bytes]:
         """What a function makes of the batches of each partition, in any order."""
         works = self.works
-
-        def work(batches: Iterator[Any]) -> Iterator[bytes]:
-            return last(apply_works(works, batches))
-
-        if isinstance(self.input, PieceInput):
-            return self.input.run(self.shares, work)
-
-        def run(batches: Iterable[Any]) -> Iterator[Any]:
-            yield from spark_tasks.data_batches(work(iter(batches)))
-
-        frame = self._partitions(self.input).mapInArrow(run, f"{DATA} binary")
+        if isinstance(self.input, PieceInput) and not is_remote():
+            rdd = self.input.rdd(self.shares, lambda batches: last(apply_works(works, batches)))
+            return list(rdd.collect())
+        frame = self._map(lambda batches: spark_tasks.data_batches(last(batches)), f"{DATA} binary")
         return [bytes(row[0]) for row in frame.collect()]
 
 
 def _shares_schema() -> Any:
-    """Of what `spark_tasks.divided_batches` makes."""
     pa = import_pyarrow()
     return pa.schema([(SHARE, pa.int32()), (VERSION, pa.string()), (DATA, pa.binary())])
 
@@ -336,7 +302,8 @@ class SparkRunner(Runner):
 
     def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
         made = PieceInput.of_tasks(self.spark, enumerate(tasks), partial(spark_tasks.found_value, work))
-        found = dict(pickle.loads(data) for data in made.run(len(tasks), spark_tasks.pickle_values))
+        rows = SparkRows(self.spark, None, made, len(tasks))
+        found = dict(pickle.loads(data) for data in rows.values(spark_tasks.pickle_values))
         return [found[number] for number in range(len(tasks))]
 
     def follow(self, lake: DeltaLake, checkpoint: str, step: Step, pace: Pace, stop: threading.Event) -> None:

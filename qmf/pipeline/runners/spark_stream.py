@@ -66,11 +66,7 @@ class _Steps:
 def follow_lake(
     spark: SparkSession, lake: DeltaLake, checkpoint: str, step: Step, pace: Pace, stop: threading.Event
 ) -> None:
-    """Make the steps of a stream; as of `Runner.follow`.
-
-    Raises:
-        PipelineError: the session is one of Spark Connect, or Spark could not start Python.
-    """
+    """Make the steps of a stream, not on Spark Connect, where Spark can start Python; as of `Runner.follow`."""
     if is_remote():
         raise PipelineError("a stream needs the URL of a master: its steps run in Spark's driver")
     register(spark)

@@ -40,13 +40,7 @@ def task_connection() -> Any:
 
 @attrs.frozen
 class Piece:
-    """How rows are made of what a partition is given: of tasks of one kind, or of rows that were kept.
-
-    Attributes:
-        name: unique; what a partition is given has the name of its piece.
-        make: makes batches.
-        works: on these.
-    """
+    """How rows are made of what a partition is given by a unique name: a task, or rows that were kept."""
 
     name: str
     make: Callable[[Any], Iterator[Any]]
@@ -160,11 +154,10 @@ def apply_works(works: Sequence[Work], batches: Iterator[Any]) -> Iterator[Any]:
     return batches
 
 
-def frame_cells(batches: Iterable[Any]) -> Iterator[tuple[str, bytes]]:
-    """What a partition of a frame is given: its columns are the name of the piece, and `DATA`."""
-    for batch in batches:
-        for name, data in zip(batch.column(0), batch.column(1), strict=True):
-            yield name.as_py(), data.as_py()
+def piece_batches(pieces: Sequence[Piece], batches: Iterable[Any]) -> Iterator[Any]:
+    """The batches of what a partition of a frame is given: its columns are the name of the piece, and `DATA`."""
+    cells = (pair for batch in batches for pair in zip(batch.column(0), batch.column(1), strict=True))
+    return made_batches(pieces, ((name.as_py(), data.as_py()) for name, data in cells))
 
 
 def data_batches(found: Iterator[bytes]) -> Iterator[Any]:

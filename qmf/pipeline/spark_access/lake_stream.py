@@ -247,29 +247,34 @@ def condition_of(filters: Iterable[Any], types: Mapping[str, Any]) -> Any:
 def _expression(item: Any, types: Mapping[str, Any], *, negated: bool = False) -> Any:
     if isinstance(item, datasource.Not):
         return _expression(item.child, types, negated=not negated)
-    pa, compute = import_pyarrow(), import_extra("pyarrow.compute")
     column = ".".join(getattr(item, "attribute", ()))
     if column not in types:
         return None
-    field, type_ = compute.field(column), types[column]
+    field = import_extra("pyarrow.compute").field(column)
     if isinstance(item, (datasource.IsNull, datasource.IsNotNull)):
         return field.is_null() if isinstance(item, datasource.IsNull) != negated else field.is_valid()
+    found = _comparison(item, field, types[column])
+    # Null is neither in a list nor out of it.
+    return found if found is None or not negated else ~found & field.is_valid()
+
+
+def _comparison(item: Any, field: Any, type_: Any) -> Any:
+    pa = import_pyarrow()
     values = [_in_utc(value) for value in (item.value if isinstance(item, datasource.In) else [item.value])]
     if not all(_fits(value, type_) for value in values):
         return None
     if isinstance(item, datasource.In):
         found = field.isin(pa.array(values, type_))
     elif type(item) in _TEXTS and pa.types.is_string(type_):
-        found = getattr(compute, _TEXTS[type(item)])(field, values[0])
+        return getattr(import_extra("pyarrow.compute"), _TEXTS[type(item)])(field, values[0])
     elif type(item) in _COMPARISONS:
         found = _COMPARISONS[type(item)](field, pa.scalar(values[0], type_))
     else:
         return None
-    if pa.types.is_floating(type_):
-        is_large = isinstance(item, (datasource.GreaterThan, datasource.GreaterThanOrEqual))
-        found = found | field.is_nan() if is_large else found & ~field.is_nan()
-    # Null is neither in a list nor out of it.
-    return ~found & field.is_valid() if negated else found
+    if not pa.types.is_floating(type_):
+        return found
+    is_large = isinstance(item, (datasource.GreaterThan, datasource.GreaterThanOrEqual))
+    return found | field.is_nan() if is_large else found & ~field.is_nan()
 
 
 def _fits(value: Any, type_: Any) -> bool:
