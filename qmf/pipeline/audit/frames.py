@@ -24,7 +24,6 @@ from qmf.pipeline.audit.state import (
     columns_together,
     part_table,
     queries_of,
-    select_part,
     together,
 )
 from qmf.pipeline.errors import PipelineError
@@ -96,10 +95,7 @@ def _state(connection: Any, given: Iterable[Any]) -> AuditState:
     """The merged parts of Arrow tables or record batches."""
     state = AuditState(connection)
     for rows in given:
-        connection.register(_ROWS, rows)
-        for name, columns in _PARTS.items():
-            state.insert(name, select_part(_ROWS, name, columns))
-        connection.unregister(_ROWS)
+        state.insert_all(rows, _PARTS)
     state.fold(_PARTS)
     return state
 

@@ -33,6 +33,10 @@ PART, EVENT_PART = "part", "events"
 EVENT_ROWS = "qmf_audit_events"
 
 
+#: What `AuditState` has.
+_ALL_ROWS: Mapping[str, Columns] = {**PARTS, EVENT_PART: EVENTS}
+
+
 class AuditState:
     """Parts and events as tables of one connection. Belongs to one thread; SQL errors are DuckDB's."""
 
@@ -72,25 +76,21 @@ class AuditState:
     def add_rows(self, kind: RowKind, rows: str, version: ClassVersion | None = None) -> None:
         """Add rows of a kind, those of objects and events of a class version; `rows` are a part of ``from``."""
         for name, query in queries_of(kind, rows, version).items():
-            self._insert(EVENT_ROWS if name == EVENT_PART else part_table(name), query)
+            self.insert(name, query)
 
     # -- parts
 
     def insert(self, name: str, query: str) -> None:
-        """Add parts of one name: a query, or a part of ``from`` after that word."""
-        self._insert(part_table(name), query)
+        """Add parts of one name, or events: a query, or a part of ``from`` after that word."""
+        table = EVENT_ROWS if name == EVENT_PART else part_table(name)
+        self._connection.execute(f"insert into {table} by name {query}")
 
-    def insert_all(self, batch: Any) -> None:
+    def insert_all(self, batch: Any, columns: Mapping[str, Columns] = _ALL_ROWS) -> None:
         """Add parts and events, told apart by the column `PART`, as an Arrow record batch or anything like it."""
         self._connection.register("qmf_audit_given", batch)
-        for name in PARTS:
-            self.insert(name, select_part("qmf_audit_given", name, PARTS[name]))
-        self._insert(EVENT_ROWS, select_part("qmf_audit_given", EVENT_PART, EVENTS))
+        for name in columns:
+            self.insert(name, select_part("qmf_audit_given", name, columns[name]))
         self._connection.unregister("qmf_audit_given")
-
-    def insert_events(self, query: str) -> None:
-        """Add events: a query as of `parts.events`."""
-        self._insert(EVENT_ROWS, query)
 
     def fold(self, names: Iterable[str] = tuple(PARTS)) -> None:
         """Merge the parts, so that they are not larger than they must be."""
@@ -125,9 +125,6 @@ class AuditState:
     def _create(self, table: str, columns: Columns) -> None:
         types = ", ".join(f"{quote_name(name)} {type}" for name, type in columns.items())
         self._connection.execute(f"create or replace temp table {table} ({types})")
-
-    def _insert(self, table: str, query: str) -> None:
-        self._connection.execute(f"insert into {table} by name {query}")
 
     def _replace(self, table: str, query: str) -> None:
         self._connection.execute(f"create or replace temp table qmf_audit_made as {query}")

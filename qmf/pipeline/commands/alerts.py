@@ -121,6 +121,12 @@ def _read(options: argparse.Namespace, now: int) -> tuple[NotificationOverview, 
     return read_table_overview(out, matchers), failures
 
 
+def _seconds(ns: int) -> str:
+    from qmf.pipeline.notifying.silences import format_time
+
+    return format_time(ns // _SECOND * _SECOND)
+
+
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines with columns of the same width."""
     clean = [[" ".join(cell.split()) for cell in row] for row in (head, *rows)]
@@ -147,29 +153,20 @@ def _details(item: ShownAlert, now: int) -> list[str]:
 def _print_receivers(overview: NotificationOverview, *, as_json: bool) -> None:
     from qmf.pipeline.notifying.silences import format_time
 
+    counts = sorted(overview.counts.items())
     if as_json:
         content = {
             key: {
-                "delivered": counts.delivered,
-                "failed": counts.failed,
-                "alerts": counts.alerts,
-                "lastError": counts.last_error,
-                "lastAttempt": format_time(counts.last_at),
+                "delivered": own.delivered, "failed": own.failed, "alerts": own.alerts, "lastError": own.last_error,
+                "lastAttempt": format_time(own.last_at),
             }
-            for key, counts in sorted(overview.counts.items())
-        }
+            for key, own in counts
+        }  # fmt: skip
         print_line(json.dumps(content, indent=2, ensure_ascii=False))
         return
     rows = [
-        (
-            key,
-            str(counts.delivered),
-            str(counts.failed),
-            str(counts.alerts),
-            format_time(counts.last_at // _SECOND * _SECOND),
-            counts.last_error,
-        )
-        for key, counts in sorted(overview.counts.items())
+        (key, str(own.delivered), str(own.failed), str(own.alerts), _seconds(own.last_at), own.last_error)
+        for key, own in counts
     ]
     if not rows:
         print_line("nothing was sent yet")
@@ -243,7 +240,7 @@ def _list_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    from qmf.pipeline.notifying.silences import SilenceFile, SilenceState, format_time
+    from qmf.pipeline.notifying.silences import SilenceFile, SilenceState
 
     now = time.time_ns()
     wanted = set(_read_matchers(options))
@@ -263,8 +260,8 @@ def _list(options: argparse.Namespace) -> None:
         (
             silence.id,
             silence.state(now).value,
-            format_time(silence.starts_ns // _SECOND * _SECOND),
-            format_time(silence.ends_ns // _SECOND * _SECOND),
+            _seconds(silence.starts_ns),
+            _seconds(silence.ends_ns),
             silence.created_by,
             ", ".join(map(str, silence.matchers)),
             silence.comment,

@@ -92,11 +92,7 @@ def date(text: str) -> str:
 
 
 def check_lake(lake: str) -> None:
-    """Check that a lake can be read at all, before anything slow starts; URLs are not looked at.
-
-    Raises:
-        PipelineError: the folder is not a lake.
-    """
+    """Check that a lake can be read at all, before anything slow starts: `PipelineError` for a folder that is none."""
     if not is_local(lake):
         return
     root = local_path(lake)
@@ -212,9 +208,6 @@ def parse_options(
     """Parse a command line, without the program's name, with defaults from the file of its `--config`.
 
     `parser` is that of the whole line, `commands` has one for each subcommand, see `cli.parsers`.
-
-    Raises:
-        SystemExit: with 2 for an error on the line or in the file.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument("--config", type=Path)

@@ -44,11 +44,7 @@ if TYPE_CHECKING:
 def _open_notifier(
     stack: ExitStack, options: argparse.Namespace, correlate_options: CorrelateOptions, stop: threading.Event
 ) -> JobNotifier | None:
-    """The notifier of a job, closed with the stack; None where nobody is to be notified.
-
-    Raises:
-        QmfError: the configuration is wrong; no connection; the file system failed.
-    """
+    """The notifier of a job, closed with the stack; None where nobody is to be notified."""
     from qmf.pipeline.notifying.config import bus_config
     from qmf.pipeline.notifying.config_file import ConfigSource
     from qmf.pipeline.notifying.notifier import JobNotifier
@@ -150,8 +146,17 @@ def _run(options: argparse.Namespace) -> None:
         stop = stack.enter_context(stop_on_signals())
         notifier = _open_notifier(stack, options, correlate_options, stop)
         if options.stream:
-            stream = _open_stream(stack, runner if runs_on_spark(options) else None, correlate_options)
-            follower = _Follower(stream, notifier, _watch(stack, options), stop)
+            from qmf.pipeline.correlate.rule_file import RuleWatch, read_again_on_hangup
+            from qmf.pipeline.correlate.stream import CorrelationStream
+            from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
+
+            watch = RuleWatch(options.rules, print_line)
+            stack.enter_context(read_again_on_hangup(watch))
+            if runs_on_spark(options):
+                stream: RuleStream = TaskCorrelationStream(runner, correlate_options, print_line)
+            else:
+                stream = CorrelationStream(correlate_options, print_line)
+            follower = _Follower(stack.enter_context(stream), notifier, watch, stop)
             print_line(f"Following {options.lake} with {len(correlate_options.rules)} rules")
             follower.follow(runner, parse_duration(options.every) / 10**9, once=options.once)
         else:
@@ -174,24 +179,6 @@ def _check_failures(failures: Sequence[str]) -> None:
     """Raise the failures of rules, if there are any."""
     if failures:
         raise PipelineError("\n".join(["rules failed; the others were evaluated", *failures]))
-
-
-def _watch(stack: ExitStack, options: argparse.Namespace) -> RuleWatch:
-    from qmf.pipeline.correlate.rule_file import RuleWatch, read_again_on_hangup
-
-    watch = RuleWatch(options.rules, print_line)
-    stack.enter_context(read_again_on_hangup(watch))
-    return watch
-
-
-def _open_stream(stack: ExitStack, runner: Runner | None, options: CorrelateOptions) -> RuleStream:
-    """The stream; `runner` makes its steps, None for this process."""
-    from qmf.pipeline.correlate.stream import CorrelationStream
-    from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
-
-    if runner is None:
-        return stack.enter_context(CorrelationStream(options, print_line))
-    return stack.enter_context(TaskCorrelationStream(runner, options, print_line))
 
 
 class _Follower:
@@ -220,7 +207,7 @@ class _Follower:
         print_line(f"{self._steps} steps in {self._seconds:.1f} s, {self._alerts} rows written{busy}")
 
     def _step(self, until: LakeVersions | None) -> bool:
-        _reload(self._stream, self._notifier, self._watch)
+        self._take_changed_rules()
         step = self._stream.step(until)
         if step is None:
             if self._notifier is not None:
@@ -234,21 +221,19 @@ class _Follower:
             self._notifier.report_step(step, self._stream.pending())
         return True
 
+    def _take_changed_rules(self) -> None:
+        from qmf.pipeline.correlate.rules import RuleError
 
-def _reload(stream: RuleStream, notifier: JobNotifier | None, watch: RuleWatch) -> None:
-    """Take over the rules of the file, if it was changed."""
-    from qmf.pipeline.correlate.rules import RuleError
-
-    rules = watch.changed_rules()
-    if rules is None:
-        return
-    try:
-        stream.replace_rules(rules)
-    except RuleError as error:
-        watch.refuse(error)
-        return
-    if notifier is not None:
-        notifier.replace_rules(rules)
+        rules = self._watch.changed_rules()
+        if rules is None:
+            return
+        try:
+            self._stream.replace_rules(rules)
+        except RuleError as error:
+            self._watch.refuse(error)
+            return
+        if self._notifier is not None:
+            self._notifier.replace_rules(rules)
 
 
 def _print_alerts(alerts: Iterable[AlertRow]) -> None:

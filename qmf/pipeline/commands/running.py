@@ -132,12 +132,7 @@ SMALL_ROWS = 2_000_000
 
 @contextmanager
 def job_runner(options: argparse.Namespace) -> Iterator[Runner]:
-    """Where a job runs, which is printed.
-
-    Raises:
-        MissingExtraError: it is Spark, and pyspark is not installed.
-        PipelineError: there is no lake, and the job does not follow it; or as of `spark_session`.
-    """
+    """Where a job runs, which is printed; a `PipelineError` if there is no lake, and the job does not follow it."""
     if not runs_on_spark(options):
         _check_input(options)
         runner = ProcessRunner()

@@ -64,27 +64,6 @@ class LakeAlerts:
     failures: tuple[str, ...]
 
 
-@attrs.frozen
-class _Evaluation:
-    """Alerts, and other rows about them, wherever they are."""
-
-    found: Rows
-    options: CorrelateOptions
-    errors: Sequence[str]
-
-    def alerts(self) -> Rows:
-        """The rows of the table."""
-        return self.found.where(_ROW, [_ALERT]).select(arrow_table([], None).schema.names)
-
-    def others(self) -> tuple[EvaluationCounts, tuple[str, ...]]:
-        """Counts, and failures."""
-        rows = self.found.where(_ROW, [_OTHER]).select([*_NUMBERS, "number", FAILURE]).table().to_pylist()
-        counts = (sum(row[name] or 0 for row in rows) for name in _NUMBERS)
-        failed = {row["number"]: row[FAILURE] for row in rows if row[FAILURE] is not None}
-        texts = (text for _number, text in sorted(failed.items()))
-        return EvaluationCounts(*counts), (*self.options.wrong, *self.errors, *texts)
-
-
 def correlate_batch(
     runner: Runner, options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
 ) -> BatchResult:
@@ -99,24 +78,25 @@ def correlate_batch(
         LakeError: no lake, or the table cannot be written.
     """
     table = AlertTable(options.out, "batch")
-    with _open_evaluation(runner, options, print_line, until) as evaluation:
-        rows = table.replace(evaluation.alerts())
-        return BatchResult(table, rows, *evaluation.others())
+    with _open_evaluation(runner, options, print_line, until) as (alerts, others):
+        rows = table.replace(alerts)
+        return BatchResult(table, rows, *others())
 
 
 def evaluate_lake(
     runner: Runner, options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
 ) -> LakeAlerts:
     """Evaluate the rules over a lake, and write nothing; otherwise as `correlate_batch`."""
-    with _open_evaluation(runner, options, print_line, until) as evaluation:
-        alerts = [AlertRow(**row) for row in evaluation.alerts().select(COLUMNS).table().to_pylist()]
-        return LakeAlerts(in_order(alerts), *evaluation.others())
+    with _open_evaluation(runner, options, print_line, until) as (alerts, others):
+        rows = alerts.select(COLUMNS).table().to_pylist()
+        return LakeAlerts(in_order(AlertRow(**row) for row in rows), *others())
 
 
 @contextmanager
 def _open_evaluation(
     runner: Runner, options: CorrelateOptions, print_line: Callable[[str], None], until: int | None
-) -> Iterator[_Evaluation]:
+) -> Iterator[tuple[Rows, Callable[[], tuple[EvaluationCounts, tuple[str, ...]]]]]:
+    """The rows of the table, wherever they are, and what finds counts and failures."""
     given, files = batch_input(options, print_line)
     with closing(SignalReader(given.plan, given.late, given.schemas, strict=False)) as reader:
         errors, left_out = reader.errors, reader.left_out
@@ -131,7 +111,17 @@ def _open_evaluation(
         signals = signals.union(runner.from_arrow(signal_table(expected)))
     work = partial(_alerts, given, left_out, over)
     with signals.reduce(SIGNAL_KEY, work, _alert_schema(), order=SIGNAL_ORDER).persist() as found:
-        yield _Evaluation(found, options, errors)
+        yield (
+            found.where(_ROW, [_ALERT]).select(arrow_table([], None).schema.names),
+            partial(_others, found, (*options.wrong, *errors)),
+        )
+
+
+def _others(found: Rows, errors: Sequence[str]) -> tuple[EvaluationCounts, tuple[str, ...]]:
+    rows = found.where(_ROW, [_OTHER]).select([*_NUMBERS, "number", FAILURE]).table().to_pylist()
+    failed = {row["number"]: row[FAILURE] for row in rows if row[FAILURE] is not None}
+    counts = EvaluationCounts(*(sum(row[name] or 0 for row in rows) for name in _NUMBERS))
+    return counts, (*errors, *(text for _number, text in sorted(failed.items())))
 
 
 # -- the map, and the reduce

@@ -38,7 +38,7 @@ from qmf.pipeline.correlate.lake_rows import (
 )
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
+from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow, signal_rows
 from qmf.pipeline.correlate.signals import SIGNAL_COLUMNS
 from qmf.pipeline.errors import LakeError, lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
@@ -116,11 +116,7 @@ class BatchInput:
 
 
 def batch_input(options: CorrelateOptions, print_line: Callable[[str], None]) -> tuple[BatchInput, FilesByTable]:
-    """What a batch is about, and the files to read; `print_line` gets each class of a rule that the lake doesn't have.
-
-    Raises:
-        LakeError: no lake.
-    """
+    """What a batch is about, and the files to read; each class of a rule that the lake doesn't have is printed."""
     lake = DeltaLake(options.lake, options.storage)
     known = lake.classes()
     if not known and not lake.versions(TIME_PATHS):
@@ -221,7 +217,10 @@ class FollowedRows:
         """A reader that knows these objects; otherwise as of `BatchInput.reader`."""
         reader = given.reader(connection)
         try:
-            reader.restore_followed({name: _read_objects(path) for name, path in self.known.items()})
+            for name, path in self.known.items():
+                with lake_errors(Path(path)):
+                    rows = import_pyarrow().parquet.read_table(path)
+                reader.restore_followed({name: rows})
             reader.follow(given.rows(self.files))
         except BaseException:
             reader.close()
@@ -237,12 +236,9 @@ def signals_of_files(
     schema: Any,
     finish: Finish = iter,
 ) -> Rows:
-    """The signals of a lake's files, and what failed, wherever they are made.
+    """The signals of a lake's files, and what failed; `followed` are files with the objects that rules follow.
 
-    Args:
-        runner, given: where, and what is read.
-        tasks, followed: the files, and those with the objects that rules follow.
-        schema, finish: of the rows as an Arrow schema, and what makes them of the batches of `file_signals`.
+    The rows have a schema of Arrow, `finish` makes them of the batches of `file_signals`.
     """
     following = given.plan.following_paths
     receivers = [number for number, files in enumerate(tasks) if following & files.keys()] if followed else []
@@ -268,28 +264,23 @@ def _changes(given: BatchInput, receivers: Sequence[int], connection: Any, task:
         found = reader.followed_changes()
     for name, table in found.items():
         for batch in table.to_batches(max_chunksize=_CHUNK):
-            data = _to_bytes(batch)
+            sink = import_pyarrow().BufferOutputStream()
+            with import_pyarrow().ipc.new_stream(sink, batch.schema) as stream:
+                stream.write_batch(batch)
+            data = bytes(sink.getvalue())
             for number in receivers:
                 yield _row(number, name, data)
 
 
 def _join_tasks(given: BatchInput, finish: Finish, connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
     """The reduce: signals of the files of each task."""
-    rows = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
-    for _number, own in groupby(rows, key=itemgetter(0)):
-        yield from finish(_task_signals(given, connection.cursor(), own))
-
-
-def _task_signals(given: BatchInput, connection: Any, rows: Iterator[tuple[int, str, bytes]]) -> Iterator[Any]:
-    """The signals of the files of a task, from its rows of the shuffle."""
-    _number, _none, files = next(rows)
-    yield from file_signals(given, connection, pickle.loads(files), map(_objects, rows))
-
-
-def _objects(row: tuple[int, str, bytes]) -> tuple[str, Any]:
-    """The class and the rows of objects, of a row of the shuffle."""
-    _task, name, data = row
-    return name, import_pyarrow().ipc.open_stream(data).read_all()
+    open_stream = import_pyarrow().ipc.open_stream
+    rows = (row for batch in batches for row in signal_rows(batch))
+    for _number, group in groupby(rows, key=itemgetter(0)):
+        own = iter(group)
+        _task, _none, files = next(own)
+        followed = ((name, open_stream(data).read_all()) for _task, name, data in own)
+        yield from finish(file_signals(given, connection.cursor(), pickle.loads(files), followed))
 
 
 def _schema() -> Any:
@@ -301,27 +292,16 @@ def _row(number: int, name: str, data: bytes) -> Any:
     return import_pyarrow().RecordBatch.from_pydict({_TASK: [number], _CLASS: [name], _DATA: [data]}, _schema())
 
 
-def _to_bytes(batch: Any) -> bytes:
-    pa = import_pyarrow()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    return bytes(sink.getvalue())
-
-
 # -- snapshots
 
 
 @attrs.frozen(kw_only=True)
 class FollowedSnapshot:
-    """The objects at a position of the lake: files by the class as rules name it, and the number of objects.
+    """The objects at a position of the lake."""
 
-    They are valid for `columns`, which say what is kept of each class.
-    """
-
-    columns: str = ""
+    columns: str = ""  #: what is kept of each class, as of `columns_key`
     position: Position = attrs.field(factory=dict)
-    files: Mapping[str, str] = attrs.field(factory=dict)
+    files: Mapping[str, str] = attrs.field(factory=dict)  #: by the class as rules name it
     rows: int = 0
 
     def is_outgrown(self, rows: int) -> bool:
@@ -344,12 +324,6 @@ def write_objects(folder: Path, objects: Mapping[str, Any]) -> tuple[dict[str, s
             import_pyarrow().parquet.write_table(table, path)
             found[name] = str(path)
     return found, sum(table.num_rows for table in objects.values())
-
-
-def _read_objects(path: str) -> Any:
-    """The objects of a file, as an Arrow table."""
-    with lake_errors(Path(path)):
-        return import_pyarrow().parquet.read_table(path)
 
 
 def remove_others(folder: Path, kept: FollowedSnapshot) -> None:

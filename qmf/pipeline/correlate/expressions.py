@@ -39,12 +39,9 @@ def functions_of(text: str) -> list[str]:
 
 
 def to_duckdb(text: str, names: Mapping[str, str], relation: str) -> str:
-    """The expression in DuckDB's SQL.
+    """The expression in DuckDB's SQL; columns without a reference are those of the relation.
 
-    Args:
-        text: the expression.
-        names: the columns as the table spells them, by their names in lower case.
-        relation: whose columns those without a reference are, quoted.
+    They are spelled as in the table, by their names in lower case.
     """
     expressions = _sqlglot().exp
 

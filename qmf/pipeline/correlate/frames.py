@@ -45,22 +45,15 @@ _ROWS = 250_000
 
 
 def alert_frame(given: Sequence[tuple[FrameClass, DataFrame]], rules: Sequence[Rule], late: int) -> DataFrame:
-    """Evaluate rules over frames.
-
-    Args:
-        given: frames with their classes.
-        rules: to evaluate.
-        late: ns that rows may be late, see `lake_rows`.
-
-    Returns:
-        the columns of the table of alerts but for the number of the step.
+    """Evaluate rules over frames, of which rows may be late: the table of alerts but for the number of the step.
 
     Raises:
         PipelineError: a rule reads a class or a kind of which no frame is given, or two frames are of the same one.
         RuleError: a rule doesn't fit its class.
     """
     frames = _by_path(given)
-    plan = read_plan(rules, _classes(given), "what is given")
+    known = [RecordedClass(version, own.path) for own, _frame in given for version in own.versions]
+    plan = read_plan(rules, known, "what is given")
     if plan.missing:
         raise PipelineError("; ".join(plan.missing))
     schemas = {path: to_arrow_schema(frame.schema, timezone="UTC") for path, frame in frames.items()}
@@ -113,10 +106,6 @@ def _by_path(given: Sequence[tuple[FrameClass, DataFrame]]) -> dict[str, DataFra
             raise PipelineError(f"two frames have rows of {own.name}: bring them together by unionByName")
         found[own.path] = frame
     return found
-
-
-def _classes(given: Sequence[tuple[FrameClass, DataFrame]]) -> list[RecordedClass]:
-    return [RecordedClass(version, own.path) for own, _frame in given for version in own.versions]
 
 
 def _arrivals(frames: Mapping[str, DataFrame], late: int) -> Arrivals:

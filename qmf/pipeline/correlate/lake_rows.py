@@ -75,10 +75,8 @@ def outages(runs: Runs, changes: Iterable[ConnectionChange] = ()) -> list[tuple[
 
 
 def ended_runs(runs: Runs) -> dict[str, int]:
-    """Until when rows of runs that ended count that are about the time after them: those without rows for a minute.
-
-    A run is believed for that minute, so that a stream, which doesn't know its end before, agrees with a batch.
-    """
+    """Until when rows of runs that ended count that are about the time after them: those without rows for a minute."""
+    # A run is believed for that minute, so that a stream, which doesn't know its end before, agrees with a batch.
     newest = max((last for _, last in runs.values()), default=0)
     return {run: last + SILENCE_NS for run, (_, last) in runs.items() if newest - last > SILENCE_NS}
 
@@ -186,14 +184,14 @@ class LakeRows:
                 continue
             sql = "SELECT _run, min(_received_ns), max(_received_ns) FROM input GROUP BY _run"
             runs = merged_runs(runs, {run: (first, last) for run, first, last in self._query(own, sql)})
+        gaps, agents = (rows.get(kind_path(kind)) for kind in (RowKind.GAPS, RowKind.AGENTS))
         changes = [
             ConnectionChange(run, at, CONNECTION_REASONS[reason])
-            for run, at, reason in self._of(rows, RowKind.GAPS, "SELECT _run, _received_ns, reason FROM input")
+            for run, at, reason in self._query(gaps, "SELECT _run, _received_ns, reason FROM input")
             if reason in CONNECTION_REASONS
         ]
         left = f"SELECT {event_time_sql(self._late)}, _agent FROM input WHERE change = 'removed' AND reason = 'goodbye'"
-        goodbyes = sorted((at, agent) for at, agent in self._of(rows, RowKind.AGENTS, left))
-        return Arrivals(runs, changes, goodbyes)
+        return Arrivals(runs, changes, sorted(self._query(agents, left)))
 
     def last_lag(self) -> int | None:
         """Time from the first arrival in the last commit of heartbeats to that commit, in ns; None if not known."""
@@ -207,15 +205,14 @@ class LakeRows:
             return None
         return max(0, int(history[0]["timestamp"]) * 1_000_000 - first)
 
-    def _of(self, rows: Mapping[str, Any], kind: RowKind, sql: str) -> list[tuple[Any, ...]]:
-        path = kind_path(kind)
-        return self._query(rows[path], sql) if path in rows else []
-
-    def _query(self, rows: Any, sql: str) -> list[tuple[Any, ...]]:
+    def _query(self, rows: Any, sql: str) -> list[Any]:
+        """What SQL finds in the relation `input`; nothing where there are no rows."""
+        if rows is None:
+            return []
         self._connection.register("input", rows)
         try:
             with duckdb_errors(self.lake.url):
-                found: list[tuple[Any, ...]] = self._connection.execute(sql).fetchall()
+                found: list[Any] = self._connection.execute(sql).fetchall()
         finally:
             self._connection.unregister("input")
         return found
@@ -225,10 +222,5 @@ def counted_rows(rows: Mapping[str, Any], uncounted: Sequence[LeftOut]) -> dict[
     """Datasets by path of their table, without rows that do not count."""
     if not uncounted:
         return dict(rows)
-    counted = CountedRows(uncounted)
-    return {path: own.choose(counted) if _has_class(path) else own for path, own in rows.items()}
-
-
-def _has_class(path: str) -> bool:
-    """True for the tables of classes."""
-    return path.partition("/")[0] in {kind.value for kind in CLASS_KINDS}
+    counted, classes = CountedRows(uncounted), {kind.value for kind in CLASS_KINDS}
+    return {path: own.choose(counted) if path.partition("/")[0] in classes else own for path, own in rows.items()}

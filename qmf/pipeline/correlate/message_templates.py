@@ -51,8 +51,7 @@ def iso(ns: int) -> str:
 def template_fields(template: str) -> tuple[str, ...]:
     """The names in a template's braces; one dot leads from a reference to a column of its object.
 
-    Raises:
-        ValueError: braces don't match, or a name is not a plain name.
+    Raises `ValueError` where braces don't match, or a name is not a plain name.
     """
     names = []
     for _, name, spec, conversion in string.Formatter().parse(template):

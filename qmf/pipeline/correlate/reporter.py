@@ -45,7 +45,8 @@ class AlertLedger:
         self.open: dict[str, AlertRow] = {}
         self.unconfirmed: dict[str, AlertRow] = {}
         self.acknowledged: dict[str, tuple[str, str]] = {}
-        self._done: set[str] = set()
+        #: The keys of those that were published.
+        self.done: set[str] = set()
         with lake_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b")
@@ -54,10 +55,6 @@ class AlertLedger:
         except LakeError:
             self._file.close()
             raise
-
-    def is_done(self, alert: AlertRow) -> bool:
-        """True where an alert was published."""
-        return alert.key in self._done
 
     def begin(self, alerts: Sequence[AlertRow]) -> None:
         """Record that the publication of some alerts begins."""
@@ -104,7 +101,7 @@ class AlertLedger:
             self.unconfirmed[alert.key] = alert
         for key in entry.get("end", ()):
             alert = self.unconfirmed.pop(key)
-            self._done.add(key)
+            self.done.add(key)
             if alert.cleared:
                 self.open.pop(alert.alert_id, None)
                 self.acknowledged.pop(alert.alert_id, None)
@@ -183,15 +180,7 @@ class AlertAgent:
         domain: str = "default",
         state_dir: Path | None = None,
     ) -> None:
-        """Connect, and publish the alerts that are open in the ledger.
-
-        Args:
-            url_or_bus: the broker's URL, or a bus.
-            rules: that are evaluated.
-            ledger: of published alerts.
-            lake, late: properties of the job.
-            instance, domain, state_dir: as of `Agent`, and its errors.
-        """
+        """Connect, and publish the alerts that are open in the ledger; errors are those of `Agent`."""
         self._ledger = ledger
         self._thread: AgentThread = Agent.run_in_thread(
             url_or_bus,
@@ -243,12 +232,9 @@ class AlertAgent:
         self.job.rules = len(rules)
 
     def publish(self, alerts: Sequence[AlertRow], stop: threading.Event, *, again: bool = False) -> bool:
-        """Raise the events of some alerts, and wait until the broker has confirmed them.
+        """Raise the events of some alerts, and wait until the broker has confirmed them; `PipelineError` if it refuses.
 
         False where `stop` ended the waiting; then it is unknown which events the broker has.
-
-        Raises:
-            PipelineError: the broker refused events.
         """
         settled = self._settled_count()
         refused = self._refused_count()
@@ -372,7 +358,9 @@ def publish_once(sink: AlertSink, ledger: AlertLedger, alerts: Sequence[AlertRow
     False where `stop` ended the waiting for the broker: unconfirmed alerts are published again at the next start.
     """
     for again in (True, False):
-        own = list(ledger.unconfirmed.values()) if again else [alert for alert in alerts if not ledger.is_done(alert)]
+        own = (
+            list(ledger.unconfirmed.values()) if again else [alert for alert in alerts if alert.key not in ledger.done]
+        )
         for start in range(0, len(own), CHUNK):
             chunk = own[start : start + CHUNK]
             if not again:
@@ -398,12 +386,9 @@ class CorrelationReporter:
         instance: str,
         domain: str = "default",
     ) -> None:
-        """Connect, and publish the alerts that are open, as of `AlertAgent`.
+        """Connect, and publish the alerts that are open in the ledger of a folder of tables, as of `AlertAgent`.
 
-        The ledger is in the folder of the tables; `stop` ends waiting for the broker.
-
-        Raises:
-            QmfError: no connection; the file system failed.
+        `stop` ends waiting for the broker.
         """
         folder = local_path(out) / _FOLDER
         self._ledger = AlertLedger(folder / "ledger.jsonl")

@@ -31,38 +31,14 @@ _PROMETHEUS = re.compile(r"\{\{[^{}]*[$|][^{}]*\}\}|\{\{-?\s*(?:if|else|end|rang
 def check_rules(
     file: str, lake: DeltaLake | None = None, schemas: Sequence[Path] = (), others: Sequence[str] = ()
 ) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """Check a file of rules.
+    """Check a file of rules; the rules, and a text for each class that is not known.
 
-    Args:
-        file: with the rules.
-        lake: whose classes the rules must fit.
-        schemas: files of schemas, in XML, with classes that count as well. Without a lake and without schemas, the
-            file is checked alone.
-        others: errors that were found in the file's other tables, to be reported with those of the rules.
-
-    Returns:
-        the rules, and a text for each class that is not known.
-
-    Raises:
-        RuleError: a line for each error.
-        QmfError: the lake or a schema can't be read.
+    They must fit the classes of the lake and of schemas in XML, if there are any. `others` are errors that were found
+    in the file's other tables, to be reported with those of the rules: a `RuleError` has a line for each.
     """
-    rules = _load(file, others)
+    rules: tuple[Rule, ...] = ()
     wrong: list[str] = []
     missing: tuple[str, ...] = ()
-    if lake is not None or schemas:
-        wrong, missing = _find_mismatches(rules, lake, schemas)
-    wrong += [line for line in _unknown_functions(rules) if not any(_is_about(line, other) for other in wrong)]
-    wrong += [line for rule in rules for line in _wrong_texts(rule)]
-    if wrong:
-        raise RuleError("\n".join(wrong))
-    return rules, missing
-
-
-def _load(file: str, others: Sequence[str]) -> tuple[Rule, ...]:
-    """The rules of a file, if there is no error in any of its tables."""
-    wrong: list[str] = []
-    rules: tuple[Rule, ...] = ()
     try:
         rules = load_rules(file)
     except RuleError as error:
@@ -71,7 +47,15 @@ def _load(file: str, others: Sequence[str]) -> tuple[Rule, ...]:
     wrong += [text for text in others if text not in wrong]
     if wrong:
         raise RuleError("\n".join(wrong))
-    return rules
+    if lake is not None or schemas:
+        wrong, missing = _find_mismatches(rules, lake, schemas)
+    for line in _unknown_functions(rules):
+        if not any(other.startswith(line.rpartition(": ")[0]) for other in wrong):
+            wrong.append(line)
+    wrong += [line for rule in rules for line in _wrong_texts(rule)]
+    if wrong:
+        raise RuleError("\n".join(wrong))
+    return rules, missing
 
 
 # -- classes
@@ -85,7 +69,10 @@ def _find_mismatches(
     tables = {kind_path(kind): _table_schema(kind, None) for kind in RowKind if kind not in CLASS_KINDS}
     if lake is not None:
         tables |= {path: lake.table(path).schema() for path in lake.versions()}
-    for version in _versions(files):
+    versions: list[ClassVersion] = []
+    for schema in map(read_schema, files):
+        versions += [*map(ClassVersion.from_schema, schema.classes), *map(ClassVersion.from_schema, schema.events)]
+    for version in versions:
         kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
         path = place(version, known)
         own = _table_schema(kind, version)
@@ -96,20 +83,8 @@ def _find_mismatches(
         return list(reader.errors), plan.missing
 
 
-def _versions(files: Iterable[Path]) -> Iterator[ClassVersion]:
-    for file in files:
-        schema = read_schema(file)
-        yield from map(ClassVersion.from_schema, schema.classes)
-        yield from map(ClassVersion.from_schema, schema.events)
-
-
 def _table_schema(kind: RowKind, version: ClassVersion | None) -> Any:
     return arrow_schema((*columns_of(kind, version), (DATE, ColumnType.TEXT), (HASH, ColumnType.TEXT)))
-
-
-def _is_about(line: str, other: str) -> bool:
-    """True if two errors are about the same expression."""
-    return line.rpartition(": ")[0] == other[: len(line.rpartition(": ")[0])]
 
 
 # -- expressions and texts

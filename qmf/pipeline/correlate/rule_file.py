@@ -52,11 +52,7 @@ def load_rules(path: str | Path) -> tuple[Rule, ...]:
 
 
 def load_valid_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
-    """Read a file, and leave out rules with errors: one of them must not stop the others. Each has a line.
-
-    Raises:
-        RuleError: the file can't be read, it is not TOML, or no rule in it is right.
-    """
+    """Read a file, and leave out rules with errors, each with a line; `RuleError` if no rule in it is right."""
     rules, errors = _read_rules(read_text(path, RuleError), str(path))
     if not rules:
         errors.check(str(path), RuleError)
@@ -121,7 +117,9 @@ def _rule(name: str, table: TomlTable) -> Rule | None:
         "follow": table.named_texts("follow"),
         "evidence": table.texts("evidence") or (),
     }
-    _check_follow(table, common["follow"])
+    for column, name in common["follow"].items():
+        if not name.partition(":")[2]:
+            table.fail(f"follow.{column}", f"must be a class such as qmf.host:host, not {name!r}")
     _check_templates(table, common)
     rule = READERS[kind](table, common)
     table.end(hints=_HINTS)
@@ -144,12 +142,6 @@ def _check_templates(table: TomlTable, common: Mapping[str, Any]) -> None:
         changing = [field for field in fields if field in CHANGING_FIELDS]
         if key.startswith("labels.") and changing:
             table.fail(key, f"{{{changing[0]}}} changes while the alert lasts, and labels identify it: use annotations")
-
-
-def _check_follow(table: TomlTable, follow: Mapping[str, str]) -> None:
-    for column, name in follow.items():
-        if not name.partition(":")[2]:
-            table.fail(f"follow.{column}", f"must be a class such as qmf.host:host, not {name!r}")
 
 
 # -- files that change

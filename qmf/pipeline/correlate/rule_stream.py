@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 
 import attrs
@@ -19,8 +20,9 @@ from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
 from qmf.pipeline.correlate.stream_state import StreamProgress, StreamState
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.lake_versions import LakeVersions, is_recording
+from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions, is_recording
 from qmf.pipeline.lake.location import local_path
+from qmf.pipeline.lake.table_files import FilesByTable
 from qmf.pipeline.lake.waiting import ReaderNote
 
 #: Rows that enter the lake with a time that was evaluated already count as of now, if they are not older than this.
@@ -35,16 +37,13 @@ _LAG, _MAX_LAG = 10 * SECOND, 120 * SECOND
 
 @attrs.frozen
 class StepResult:
-    """The result of a step: rows of the table by time, and counts of the signals.
-
-    Everything before `horizon` was evaluated. It took so many seconds.
-    """
+    """The result of a step."""
 
     number: int
-    alerts: Sequence[AlertRow]
-    counts: EvaluationCounts
-    horizon: int
-    seconds: float
+    alerts: Sequence[AlertRow]  #: by time
+    counts: EvaluationCounts  #: of the signals
+    horizon: int  #: everything before it was evaluated
+    seconds: float = 0.0  #: that it took
 
 
 class StepPortions:
@@ -101,60 +100,6 @@ def signal_order(row: SignalRow) -> tuple[object, ...]:
     return (*row[: TS + 3], row[7])
 
 
-class StreamTime:
-    """The time of one lake. Belongs to one thread; close it at the end."""
-
-    def __init__(self, rows: LakeRows, late: int, clock: Callable[[], int]) -> None:
-        """Begin with no knowledge of how long rows wait for their commit."""
-        self._rows, self._late, self._clock = rows, late, clock
-        self._note = ReaderNote(rows.lake, "correlate", clock)
-        self._lags: deque[int] = deque(maxlen=20)
-        self._has_read = False
-        #: Goodbyes of agents that belong to later steps, as (time, agent).
-        self.waiting_goodbyes: Sequence[tuple[int, str]] = ()
-
-    def close(self) -> None:
-        """Let recorders hold rows back again."""
-        self._note.close()
-
-    def renew(self, paths: Iterable[str]) -> None:
-        """Name the tables that are followed for recorders, which don't hold back rows of them then."""
-        self._note.renew(paths)
-
-    def progress_after(
-        self, before: StreamProgress, until: Position, arrivals: Arrivals, complete: int | None
-    ) -> tuple[StreamProgress, list[tuple[int, str]]]:
-        """The progress after reading rows up to a position, and the goodbyes that are known.
-
-        The tables are complete until the arrival `complete`; None for no limit.
-        """
-        runs = merged_runs(before.runs, arrivals.runs)
-        last = max((last for _, last in runs.values()), default=0)
-        now = self._clock()
-        if arrivals.runs:
-            # What is read first has been waiting for this process; its commit knows how long it waited before.
-            first = min(first for first, _ in arrivals.runs.values())
-            lag = now - first if self._has_read else self._rows.last_lag()
-            self._has_read = True
-            if lag is not None and 0 <= lag < _MAX_LAG:
-                self._lags.append(lag)
-        elif runs and is_recording(self._rows.lake):
-            # No row arrives because nothing happens: time advances all the same.
-            run = max(runs, key=lambda name: runs[name][1])
-            last = max(last, now - 2 * max(self._lags, default=_LAG))
-            runs[run] = (runs[run][0], last)
-        latest = sorted(runs, key=lambda name: runs[name][1])[-_RUNS:]
-        pauses = (*before.pauses, *arrivals.changes)[-2 * _RUNS :]
-        after = attrs.evolve(
-            before,
-            read={**before.read, **until},
-            begin=max(before.begin, (last if complete is None else min(last, complete - 1)) + 1 - self._late),
-            runs={run: runs[run] for run in latest},
-            pauses=tuple(pause for pause in pauses if pause.run in latest),
-        )
-        return after, sorted([*self.waiting_goodbyes, *arrivals.goodbyes])
-
-
 #: ns between commits of the progress while nothing else is to be committed.
 SAVE_INTERVAL = 60 * SECOND
 
@@ -165,10 +110,7 @@ class RuleStream(Closable):
     def __init__(self, options: CorrelateOptions, print_line: Callable[[str], None], clock: Callable[[], int]) -> None:
         """Open the state, and lock the folder of the tables; `first` and `last` of the options are ignored.
 
-        Args:
-            options: of the job.
-            print_line: called for each class of a rule that the lake doesn't have, and each rule that fails.
-            clock: ns since 1970.
+        Classes that the lake doesn't have, and rules that fail, are printed; the clock has ns since 1970.
 
         Raises:
             LakeError: the file system failed, or another process uses this folder.
@@ -182,8 +124,13 @@ class RuleStream(Closable):
         self.lake = DeltaLake(options.lake, options.storage)
         self._rows = LakeRows(self.lake, options.late)
         self._stack.callback(self._rows.close)
-        self._time = StreamTime(self._rows, options.late, clock)
-        self._stack.callback(self._time.close)
+        self._note = ReaderNote(self.lake, "correlate", clock)
+        self._stack.callback(self._note.close)
+        #: How long rows waited for their commit, in the last steps.
+        self._lags: deque[int] = deque(maxlen=20)
+        self._has_read = False
+        #: Goodbyes of agents that belong to later steps, as (time, agent).
+        self._waiting_goodbyes: Sequence[tuple[int, str]] = ()
         self._saved = clock()
         self._printed: set[str] = set()
         #: Expressions that could not be computed for some rows, by the number of their rule; and what was stored.
@@ -223,17 +170,34 @@ class RuleStream(Closable):
         raise NotImplementedError
 
     def step(self, until: LakeVersions | None = None) -> StepResult | None:
-        """Evaluate the time that became complete; None where there was nothing to do.
-
-        Args:
-            until: of all tables of the lake, up to which they are read; None for all that is there.
+        """Evaluate the time that became complete, up to some versions; None where there was nothing to do.
 
         Raises:
             LakeError: rows were removed before they were read; a lake or a file is not there; the file system failed.
         """
-        raise NotImplementedError
+        started = time.monotonic()
+        if until is None:
+            until = find_versions(self.lake, self._find, self._clock)
+        before, paths = self.progress, self._paths_of(self._plan())
+        self._note.renew(paths)
+        read = {path: max(until.versions[path], before.read.get(path, -1)) for path in paths if path in until.versions}
+        files = self._rows.added_files(before.read, read, since=before.begin - GRACE)
+        after, goodbyes = self._progress_after(read, self._arrivals(files), until.complete_until(paths))
+        over = attrs.evolve(step_pass(before, after, goodbyes), dated=self._options.late > 0)
+        found = self._make_step(files, after, over, [item for item in goodbyes if item[0] >= over.end])
+        return None if found is None else attrs.evolve(found, seconds=time.monotonic() - started)
 
     # -- for subclasses
+
+    def _arrivals(self, files: FilesByTable) -> Arrivals:
+        """What the rows of new files tell besides their values."""
+        raise NotImplementedError
+
+    def _make_step(
+        self, files: FilesByTable, after: StreamProgress, over: EvaluationPass, goodbyes: Sequence[tuple[int, str]]
+    ) -> StepResult | None:
+        """Evaluate what was added, and commit it; `goodbyes` belong to later steps. None where nothing happened."""
+        raise NotImplementedError
 
     def _paths_of(self, plan: ReadPlan) -> list[str]:
         """The tables that are read."""
@@ -257,3 +221,37 @@ class RuleStream(Closable):
         if failures != self._stored_failures:
             self._stored_failures = failures
             self._state.set_failures(failures)
+
+    def _progress_after(
+        self, until: Position, arrivals: Arrivals, complete: int | None
+    ) -> tuple[StreamProgress, list[tuple[int, str]]]:
+        """The progress after reading rows up to a position, and the goodbyes that are known.
+
+        The tables are complete until the arrival `complete`; None for no limit.
+        """
+        before = self.progress
+        runs = merged_runs(before.runs, arrivals.runs)
+        last = max((last for _, last in runs.values()), default=0)
+        now = self._clock()
+        if arrivals.runs:
+            # What is read first has been waiting for this process; its commit knows how long it waited before.
+            first = min(first for first, _ in arrivals.runs.values())
+            lag = now - first if self._has_read else self._rows.last_lag()
+            self._has_read = True
+            if lag is not None and 0 <= lag < _MAX_LAG:
+                self._lags.append(lag)
+        elif runs and is_recording(self.lake):
+            # No row arrives because nothing happens: time advances all the same.
+            run = max(runs, key=lambda name: runs[name][1])
+            last = max(last, now - 2 * max(self._lags, default=_LAG))
+            runs[run] = (runs[run][0], last)
+        latest = sorted(runs, key=lambda name: runs[name][1])[-_RUNS:]
+        pauses = (*before.pauses, *arrivals.changes)[-2 * _RUNS :]
+        after = attrs.evolve(
+            before,
+            read={**before.read, **until},
+            begin=max(before.begin, (last if complete is None else min(last, complete - 1)) + 1 - self._options.late),
+            runs={run: runs[run] for run in latest},
+            pauses=tuple(pause for pause in pauses if pause.run in latest),
+        )
+        return after, sorted([*self._waiting_goodbyes, *arrivals.goodbyes])

@@ -24,7 +24,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ import attrs
 
 from qmf._text_files import read_text
 from qmf._toml import key_lines
-from qmf.pipeline.correlate.alerts import NAME_LABEL, SEVERITY_LABEL, Alert, AlertRow, AlertState
+from qmf.pipeline.correlate.alerts import NAME_LABEL, SEVERITY_LABEL, Alert, AlertState
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rule_file import load_rules, parse_tables
@@ -70,11 +71,7 @@ class CaseSeries:
 
 
 def expand(text: str) -> list[object]:
-    """Values in the notation of promtool: ``1 2x3 0+10x5 _x2``; None for nothing.
-
-    Raises:
-        ValueError: the notation is wrong.
-    """
+    """Values in the notation of promtool: ``1 2x3 0+10x5 _x2``; None for nothing. `ValueError` if it is wrong."""
     found: list[object] = []
     for item in text.split():
         match = _ITEM.fullmatch(item)
@@ -96,11 +93,8 @@ def _number(text: str) -> float:
 
 def read_series(table: TomlTable, interval: int) -> CaseSeries:
     """Read a series."""
-    source = SelectedTable.SAMPLES
-    if "of" in table:
-        source = SelectedTable(table.choice("of", tuple(item.value for item in SelectedTable)) or source.value)
-    elif "event" in table:
-        source = SelectedTable.EVENTS
+    source = SelectedTable.EVENTS if "event" in table and "of" not in table else SelectedTable.SAMPLES
+    source = SelectedTable(table.choice("of", [item.value for item in SelectedTable]) or source)
     package = name = ""
     if source.has_class:
         key = "event" if source is SelectedTable.EVENTS else "class"
@@ -109,9 +103,8 @@ def read_series(table: TomlTable, interval: int) -> CaseSeries:
     object_ = table.text("object") or ("object" if source is SelectedTable.SAMPLES else None)
     start = table.duration("start", zero=True) or 0
     given = table.read("values")
-    series = _rows(table, given, start, table.duration("interval") or interval)
+    cells, times, deleted = _rows(table, given, start, table.duration("interval") or interval)
     table.end()
-    cells, times, deleted = series
     return CaseSeries(source, package, name, agent, object_, times, cells, deleted)
 
 
@@ -144,18 +137,13 @@ def _columns(table: TomlTable, given: Mapping[str, Any]) -> tuple[dict[str, list
         try:
             if isinstance(value, list):
                 columns[name] = [None if item == "_" else item for item in value]
-            elif isinstance(value, str) and _is_notation(value):
+            elif isinstance(value, str) and value.split() and all(map(_ITEM.fullmatch, value.split())):
                 columns[name] = expand(value)
             else:
                 constants[name] = value
         except ValueError as error:
             table.fail(f"values.{name}", str(error))
     return columns, constants
-
-
-def _is_notation(text: str) -> bool:
-    """True for numbers in the notation of promtool; other texts are a value of all rows."""
-    return bool(text.split()) and all(_ITEM.fullmatch(item) for item in text.split())
 
 
 class CaseLake:
@@ -242,6 +230,7 @@ def _wider(known: ColumnType | None, type: ColumnType) -> ColumnType:
 def _table(kind: RowKind, version: ClassVersion | None, series: Sequence[CaseSeries], numbers: Iterator[int]) -> Any:
     pa = import_pyarrow()
     schema = arrow_schema(columns_of(kind, version))
+    strings = [field.name for field in schema if pa.types.is_string(field.type)]
     rows = []
     for item in series:
         for at, values, deleted in zip(item.times, item.cells, item.deleted, strict=True):
@@ -252,13 +241,9 @@ def _table(kind: RowKind, version: ClassVersion | None, series: Sequence[CaseSer
                 "interval": 10.0, "count": 1,
             }  # fmt: skip
             row = {**common, **values}
-            rows.append({name: _cell(row.get(name), schema.field(name).type) for name in schema.names})
+            texts = {name: str(row[name]) for name in strings if row.get(name) is not None}
+            rows.append({name: row.get(name) for name in schema.names} | texts)
     return pa.Table.from_pylist(rows, schema=schema)
-
-
-def _cell(value: Any, type: Any) -> Any:
-    pa = import_pyarrow()
-    return str(value) if value is not None and pa.types.is_string(type) else value
 
 
 #: ns between two values of a series.
@@ -316,11 +301,7 @@ class RuleTests:
 
 
 def load_rule_tests(path: str | Path) -> RuleTests:
-    """Read a file of tests, and the rules that it tests.
-
-    Raises:
-        RuleError: a file can't be read, or is wrong; with a line for each error.
-    """
+    """Read a file of tests, and the rules that it tests; a `RuleError` has a line for each error."""
     text = read_text(path, RuleError)
     content = parse_tables(text, str(path))
     errors = TomlErrors(key_lines(text))
@@ -348,11 +329,7 @@ def load_rule_tests(path: str | Path) -> RuleTests:
 
 
 def run_rule_tests(tests: RuleTests) -> Iterator[tuple[RuleTest, list[str]]]:
-    """Run tests: each with what is wrong, a text for each check that failed.
-
-    Raises:
-        RuleError: a rule doesn't fit the rows of its class.
-    """
+    """Run tests: each with a text for each check that failed; `RuleError` if a rule doesn't fit its class."""
     for test in tests.tests:
         yield (
             test,
@@ -428,28 +405,20 @@ def _states(rules: Sequence[Rule], test: RuleTest) -> Iterator[tuple[Check, list
         )
         rows = [row for row in waiting if row[AT] < end]
         waiting = [row for row in waiting if row[AT] >= end]
-        _apply_changes(firing, evaluator.step([rows], over))
+        for change in evaluator.step([rows], over):
+            firing.pop(change.alert_id, None)
+            if not change.cleared:
+                firing[change.alert_id] = change.alert()
         begin = end
         pending = [row.alert() for row in evaluator.pending()]
         yield check, [alert for alert in (*firing.values(), *pending) if alert.name == check.name]
 
 
-def _apply_changes(firing: dict[str, Alert], changes: Iterable[AlertRow]) -> None:
-    """Take alerts that began, changed or ended."""
-    for row in changes:
-        firing.pop(row.alert_id, None)
-        if not row.cleared:
-            firing[row.alert_id] = row.alert()
-
-
 def _signals(plan: ReadPlan, lake: CaseLake) -> list[SignalRow]:
     """The rows of a test's series that rules evaluate."""
-    reader = SignalReader(plan, 0, {path: rows.schema for path, rows in lake.rows.items()})
-    try:
+    with closing(SignalReader(plan, 0, {path: rows.schema for path, rows in lake.rows.items()})) as reader:
         reader.follow(lake.rows)
         return [row for portion in reader.signals(lake.rows) for row in portion]
-    finally:
-        reader.close()
 
 
 def _differences(check: Check, alerts: Sequence[Alert]) -> Iterator[str]:

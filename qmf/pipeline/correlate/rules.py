@@ -155,7 +155,19 @@ class Rule:
     @property
     def grouped_by(self) -> tuple[str, ...]:
         """The columns or expressions that identify a subject; none where agent and object do."""
-        return ()
+        found: tuple[str, ...] = getattr(self, "by", ())
+        return found
+
+
+@attrs.frozen(kw_only=True)
+class _OneSelectorRule(Rule):
+    """Base of rules about the rows of one selector."""
+
+    of: RuleSelector
+
+    @property
+    def selectors(self) -> tuple[RuleSelector, ...]:
+        return (self.of,)
 
 
 @attrs.frozen(kw_only=True)
@@ -187,23 +199,14 @@ class Limits:
 
 
 @attrs.frozen(kw_only=True)
-class ValueRule(Rule):
+class ValueRule(_OneSelectorRule):
     """Base of rules that compare a number with limits."""
 
-    of: RuleSelector  #: the rows with the value
     value: str  #: column, or an expression in SQL
     limits: Limits  #: for the number
     #: columns or expressions that define the groups of `aggregate`, or the subjects; none for agent and object
     by: tuple[str, ...] = ()
     aggregate: Aggregate | None = None  #: the values of a group's members become one; None for a number of each subject
-
-    @property
-    def selectors(self) -> tuple[RuleSelector, ...]:
-        return (self.of,)
-
-    @property
-    def grouped_by(self) -> tuple[str, ...]:
-        return self.by
 
 
 @attrs.frozen(kw_only=True)
@@ -250,22 +253,17 @@ class RatioRule(Rule):
 
 
 @attrs.frozen(kw_only=True)
-class AbsenceRule(Rule):
+class AbsenceRule(_OneSelectorRule):
     """Nothing arrived from an agent or object that was there before, or that must be there."""
 
     kind = RuleKind.ABSENCE
 
-    of: RuleSelector  #: the rows that are expected
     per: Per  #: what a subject is
     duration: int  #: ns without a row, while the bus was recorded
     expect: tuple[str, ...] = ()  #: names of agents that must be there from the beginning, even if they were never seen
     goodbye: bool = True  #: also for agents that said goodbye, and objects that were deleted
     #: ns without a row after which the alert is cleared and none is expected any more; None for never
     forget: int | None = None
-
-    @property
-    def selectors(self) -> tuple[RuleSelector, ...]:
-        return (self.of,)
 
     @property
     def expected_keys(self) -> tuple[str, ...]:
@@ -288,29 +286,16 @@ class SequenceRule(Rule):
     def selectors(self) -> tuple[RuleSelector, ...]:
         return self.steps
 
-    @property
-    def grouped_by(self) -> tuple[str, ...]:
-        return self.by
-
 
 @attrs.frozen(kw_only=True)
-class CountRule(Rule):
+class CountRule(_OneSelectorRule):
     """A number of events, or other rows, of a group arrive within a time."""
 
     kind = RuleKind.COUNT
 
-    of: RuleSelector  #: the rows
     by: tuple[str, ...]  #: columns or expressions that define the groups
     at_least: int  #: number of events
     within: int  #: ns; the alert is cleared when fewer events are that recent
-
-    @property
-    def selectors(self) -> tuple[RuleSelector, ...]:
-        return (self.of,)
-
-    @property
-    def grouped_by(self) -> tuple[str, ...]:
-        return self.by
 
 
 @attrs.frozen(kw_only=True)

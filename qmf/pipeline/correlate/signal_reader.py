@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,17 +43,10 @@ class SignalReader:
     def __init__(
         self, plan: ReadPlan, late: int, schemas: Mapping[str, Any], *, strict: bool = True, connection: Any = None
     ) -> None:
-        """Prepare, and check that the rules fit the tables.
+        """Prepare to read tables with schemas of Arrow, by path, of which rows may be late.
 
-        Args:
-            plan: what the rules read.
-            late: ns that rows may be late, see `lake_rows`.
-            schemas: the Arrow schema of each table, by path.
-            strict: otherwise rules that don't fit their class are left out there, see `errors` and `left_out`.
-            connection: to DuckDB, for this reader only; None for a new one.
-
-        Raises:
-            RuleError: rules don't fit their classes; a line for each.
+        The connection is to DuckDB, for this reader only; None for a new one. Rules that don't fit their classes are a
+        `RuleError` with a line for each, or otherwise left out, see `errors` and `left_out`.
         """
         self.plan = plan
         self._late = late
@@ -190,7 +184,7 @@ class SignalReader:
 
     def _create_followed(self) -> dict[str, _Followed]:
         columns: dict[str, set[str]] = {name: set() for name in self.plan.followed}
-        for rule in self._rules():
+        for rule in {item.number: item.rule for table in self.plan.tables for item in table.inputs}.values():
             for reference, names in followed_columns(rule).items():
                 if reference in rule.follow:
                     columns[rule.follow[reference]].update(names)
@@ -216,10 +210,6 @@ class SignalReader:
             for name in wanted
         )
         return ", ".join(["_agent", "_object", *own])
-
-    def _rules(self) -> list[Rule]:
-        found = {item.number: item.rule for table in self.plan.tables for item in table.inputs}
-        return list(found.values())
 
     def _create_selects(self) -> dict[str, list[RowTable]]:
         selects: dict[str, list[RowTable]] = {}
@@ -290,7 +280,8 @@ class SignalReader:
             for name, relation in relations.items()
         )
         # A row of nulls: what fails for it fails for all, such as the conversion of a text that is no number.
-        with self._register("sample", _row_of_nulls(self._schemas[table.path])):
+        pa, schema = import_pyarrow(), self._schemas[table.path]
+        with self._register("sample", pa.table([pa.nulls(1, field.type) for field in schema], names=schema.names)):
             query = f"SELECT {to_duckdb(text, names, ROWS)} AS x FROM sample AS {ROWS}{sources}"
             try:
                 self._connection.execute(f"DESCRIBE {query}")
@@ -342,11 +333,6 @@ def _changes(followed: _Followed) -> str:
     )
 
 
-def _row_of_nulls(schema: Any) -> Any:
-    pa = import_pyarrow()
-    return pa.table([pa.nulls(1, field.type) for field in schema], names=schema.names)
-
-
 def _reason(error: Exception) -> str:
     """The first line of DuckDB's message, without the kind of error."""
     return str(error).partition("\n")[0].partition(": ")[2].rstrip("!")
@@ -364,12 +350,6 @@ def _column_error(rule: Rule, text: str, known: Collection[str]) -> str | None:
             return f"follow doesn't say to which class {column[0]} refers"
     for column in columns:
         if column[0].lower() not in known:
-            return f"the class has no {column[0]!r}{_similar(column[0], sorted(known))}"
+            close = difflib.get_close_matches(column[0].lower(), sorted(known), 1)
+            return f"the class has no {column[0]!r}" + (f"; did you mean {close[0]!r}?" if close else "")
     return None
-
-
-def _similar(name: str, known: Sequence[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name.lower(), known, 1)
-    return f"; did you mean {close[0]!r}?" if close else ""

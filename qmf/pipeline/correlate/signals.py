@@ -75,14 +75,10 @@ class RowTable:
         *,
         tolerant: bool = False,
     ) -> None:
-        """Make the texts.
+        """Make the texts of a rule for a table whose rows have some columns, and may be late.
 
-        Args:
-            item, table: the rule and the table.
-            names: the columns that its rows have.
-            late: ns that rows may be late, see `lake_rows`.
-            relations: for each reference that the rule follows, the relation of the objects.
-            tolerant: rows for which an expression cannot be computed give no signal, instead of an error of the query.
+        `relations` has for each reference that the rule follows the relation of the objects. If `tolerant`, rows for
+        which an expression cannot be computed give no signal, instead of an error of the query.
         """
         self.item, self.table, self._late, self._relations, self._tolerant = item, table, late, relations, tolerant
         self.rule, self.roles = item.rule, item.roles
@@ -96,7 +92,10 @@ class RowTable:
         #: For each role: agent and object have the names that are wanted.
         self.named = [self._name_condition(selector) for selector in selectors]
         #: For each role: the row is selected.
-        self.selected = [self._selection_condition(*item) for item in zip(selectors, self.named, strict=True)]
+        self.selected = [
+            named if selector.where is None else f"{named} AND coalesce({self.expression(selector.where)}, false)"
+            for selector, named in zip(selectors, self.named, strict=True)
+        ]
 
     def signals(self, source: str) -> str:
         """The signals of a relation with rows of the table, as SQL with `SIGNAL_COLUMNS`."""
@@ -184,11 +183,6 @@ class RowTable:
         if selector.object is not None:
             found.append(pattern_condition(self.object, selector.object))
         return " AND ".join(found)
-
-    def _selection_condition(self, selector: RuleSelector, named: str) -> str:
-        if selector.where is None:
-            return named
-        return f"{named} AND coalesce({self.expression(selector.where)}, false)"
 
 
 def expressions_of(rule: Rule, roles: Collection[int]) -> list[tuple[str, str, str]]:
@@ -287,10 +281,6 @@ def _sequence_columns(rule: SequenceRule, rows: RowTable) -> _RuleColumns:
     )
 
 
-def _count_columns(rule: CountRule, rows: RowTable) -> _RuleColumns:
-    return _RuleColumns(selected=rows.selected[0], key=[rows.expression(by) for by in rule.by])
-
-
 def _join_columns(rule: JoinRule, rows: RowTable) -> _RuleColumns:
     identity = rows.expression(rule.object_id if rows.is_sample else rule.event_id)
     selected, role = rows.selected[0], str(EVENT)
@@ -309,7 +299,7 @@ _RULE_COLUMNS: Mapping[type[Rule], Callable[..., _RuleColumns]] = {
     RatioRule: _ratio_columns,
     AbsenceRule: _absence_columns,
     SequenceRule: _sequence_columns,
-    CountRule: _count_columns,
+    CountRule: lambda rule, rows: _RuleColumns(selected=rows.selected[0], key=list(map(rows.expression, rule.by))),
     JoinRule: _join_columns,
 }
 

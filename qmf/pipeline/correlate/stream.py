@@ -11,22 +11,21 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
 from qmf.pipeline.correlate.batch_input import CorrelateOptions
-from qmf.pipeline.correlate.evaluation import AT, Evaluator, StoredState, orphans_cleared
-from qmf.pipeline.correlate.lake_rows import Position
+from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator, StoredState, orphans_cleared
+from qmf.pipeline.correlate.lake_rows import Arrivals, Position
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rule_stream import (
-    GRACE,
     SAVE_INTERVAL,
     RuleStream,
     StepPortions,
     StepResult,
     signal_order,
-    step_pass,
 )
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
@@ -37,7 +36,7 @@ from qmf.pipeline.correlate.stream_state import (
     WaitingSignal,
 )
 from qmf.pipeline.lake.delta_lake import RecordedClass
-from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
+from qmf.pipeline.lake.table_files import FilesByTable
 
 #: Steps from one look for detectors that can be forgotten to the next.
 _SWEEP = 1000
@@ -53,6 +52,7 @@ class CorrelationStream(RuleStream):
         super().__init__(options, print_line, clock)
         self._reader: SignalReader | None = None
         self._known: Sequence[RecordedClass] = ()
+        self._added: Mapping[str, Any] = {}
         self._waiting: list[SignalRow] = []
         #: The positions before the last steps, with the latest time of the rows that each of them read.
         self._reads: deque[tuple[Position, int]] = deque()
@@ -91,7 +91,7 @@ class CorrelationStream(RuleStream):
         hashes = self._evaluator.hashes
         waiting = [WaitingSignal(row[AT], hashes[row[0]], row[1], json.dumps(row[AT:])) for row in self._waiting]
         states = list(self._state.states())
-        goodbyes = self._time.waiting_goodbyes
+        goodbyes = self._waiting_goodbyes
         return StreamSnapshot(progress=self._progress, states=states, waiting=waiting, goodbyes=goodbyes)
 
     def close(self) -> None:
@@ -99,31 +99,29 @@ class CorrelationStream(RuleStream):
         if self._reader is not None:
             self._reader.close()
 
-    def step(self, until: LakeVersions | None = None) -> StepResult | None:
-        started = time.monotonic()
-        before = self._progress
-        self._time.renew(self._paths_of(self._plan()))
-        known = find_versions(self.lake, self._find, self._clock) if until is None else until
-        paths = self._paths_of(self._plan())
-        read = {path: known.versions[path] for path in paths if path in known.versions}
-        rows = self._rows.added_rows(before.read, read, since=before.begin - GRACE)
-        arrivals = self._rows.arrivals(rows)
-        after, goodbyes = self._time.progress_after(before, read, arrivals, known.complete_until(paths))
-        if not (rows or after.begin > before.begin or self._ended or self._gone):
+    def _arrivals(self, files: FilesByTable) -> Arrivals:
+        self._added = self._rows.datasets(files)
+        return self._rows.arrivals(self._added)
+
+    def _make_step(
+        self, files: FilesByTable, after: StreamProgress, over: EvaluationPass, goodbyes: Sequence[tuple[int, str]]
+    ) -> StepResult | None:
+        if not (files or over.end > over.begin or self._ended or self._gone):
             self._save(after)
             return None
-        over = attrs.evolve(step_pass(before, after, goodbyes), dated=self._options.late > 0)
-        portions = StepPortions(self._signals(rows), over)
+        portions = StepPortions(self._signals(self._added), over)
         alerts = in_order([*self._ended, *self._evaluator.step(portions, over)])
-        self._reads.append((before.read, max((row[AT] for row in portions.waiting), default=0)))
-        self._waiting = portions.waiting
-        self._time.waiting_goodbyes = [item for item in goodbyes if item[0] >= over.end]
-        after = self._read_up_to(after)
+        self._reads.append((self._progress.read, max((row[AT] for row in portions.waiting), default=0)))
+        self._waiting, self._waiting_goodbyes = portions.waiting, goodbyes
+        # From where on rows must be read again after a restart.
+        while self._reads and self._reads[0][1] < after.begin:
+            self._reads.popleft()
+        after = attrs.evolve(after, again=self._reads[0][0] if self._reads else after.read)
         if not (alerts or portions.rows or self._evaluator.touched or self._gone):
             self._save(after)
             return None
         self._commit(after, alerts)
-        return StepResult(self._progress.step, alerts, portions.counts, after.begin, time.monotonic() - started)
+        return StepResult(self._progress.step, alerts, portions.counts, after.begin)
 
     # -- rules
 
@@ -153,7 +151,7 @@ class CorrelationStream(RuleStream):
             if signal.hash in numbers and signal.at >= self._progress.begin:
                 self._waiting.append((numbers[signal.hash], signal.key, *json.loads(signal.content)))
         if goodbyes:
-            self._time.waiting_goodbyes = sorted({*self._time.waiting_goodbyes, *goodbyes})
+            self._waiting_goodbyes = sorted({*self._waiting_goodbyes, *goodbyes})
 
     def _restore_or_end(self, stored: StoredState) -> None:
         """Restore a detector; the alerts of a rule that was changed or removed end."""
@@ -210,15 +208,9 @@ class CorrelationStream(RuleStream):
         rows = self._rows.added_rows(self._progress.again, progress.read)
         self._waiting = [row for portion in self._reader.signals(rows) for row in portion if row[AT] >= progress.begin]
         goodbyes = self._rows.arrivals(rows).goodbyes
-        self._time.waiting_goodbyes = [item for item in goodbyes if item[0] >= progress.begin]
+        self._waiting_goodbyes = [item for item in goodbyes if item[0] >= progress.begin]
         latest = max((row[AT] for row in self._waiting), default=0)
         self._reads.append((self._progress.again, latest))
-
-    def _read_up_to(self, after: StreamProgress) -> StreamProgress:
-        """Note from where on rows must be read again after a restart."""
-        while self._reads and self._reads[0][1] < after.begin:
-            self._reads.popleft()
-        return attrs.evolve(after, again=self._reads[0][0] if self._reads else after.read)
 
     # -- the state
 

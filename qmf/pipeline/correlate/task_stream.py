@@ -8,7 +8,7 @@ wait for their time are part of the states. Alerts, and few rows for each run of
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -44,10 +44,10 @@ from qmf.pipeline.correlate.bucket_step import (
     signals_with_buckets,
     step_schema,
 )
-from qmf.pipeline.correlate.evaluation import EvaluationCounts
-from qmf.pipeline.correlate.lake_rows import Position, ended_runs, outages
+from qmf.pipeline.correlate.evaluation import EvaluationCounts, EvaluationPass
+from qmf.pipeline.correlate.lake_rows import Arrivals, Position, ended_runs, outages
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
-from qmf.pipeline.correlate.rule_stream import GRACE, SAVE_INTERVAL, RuleStream, StepResult, step_pass
+from qmf.pipeline.correlate.rule_stream import SAVE_INTERVAL, RuleStream, StepResult
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.correlate.stream import CorrelationStream
@@ -55,7 +55,6 @@ from qmf.pipeline.correlate.stream_state import (
     BUCKET,
     DetectorTable,
     StreamProgress,
-    StreamSnapshot,
     TaskProgress,
     bucket_names,
     detector_schema,
@@ -63,7 +62,6 @@ from qmf.pipeline.correlate.stream_state import (
     stored_step,
 )
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
 from qmf.pipeline.lake.location import absolute, local_path
 from qmf.pipeline.lake.table_files import FilesByTable
 from qmf.pipeline.runners.runner import Rows, Runner
@@ -81,16 +79,17 @@ class TaskCorrelationStream(RuleStream):
         buckets: int = 16,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """Continue from the stored state.
+        """Continue from the stored state; otherwise as of `RuleStream`.
 
-        Args:
-            runner: where steps are made; all its processes have the lake and `out`.
-            options, print_line, clock: as of `RuleStream`; so are errors.
-            buckets: in which detectors are divided, and tasks of a step at most; those of the first step count.
+        The processes of the runner all have the lake and `out`. Detectors are divided in `buckets`, of which a step has
+        tasks at most; the number of the first step counts.
         """
         self._detectors = DetectorTable(options.out)
         stored = self._detectors.progress()
-        taken = None if stored_step(local_path(options.out)) <= _step_of(stored) else _state_in_process(options)
+        taken = None
+        if stored_step(local_path(options.out)) > (0 if stored is None else stored.stream.step):
+            with closing(CorrelationStream(options, lambda _text: None)) as stream:
+                taken = stream.snapshot()
         super().__init__(attrs.evolve(options, lake=absolute(options.lake)), print_line, clock)
         self._runner = runner
         try:
@@ -98,7 +97,7 @@ class TaskCorrelationStream(RuleStream):
                 stored = self._detectors.take_over(taken, buckets)
             self._state.clear()
             self._stored = TaskProgress(buckets=buckets) if stored is None else stored
-            self._time.waiting_goodbyes = self._stored.goodbyes
+            self._waiting_goodbyes = self._stored.goodbyes
             self.table.commit(self._stored.stream.step, self._stored.alerts)
             self._followed_folder = local_path(options.out) / "_state" / "followed"
             remove_others(self._followed_folder, self._stored.followed)
@@ -110,6 +109,7 @@ class TaskCorrelationStream(RuleStream):
         self._planned: tuple[Any, ...] = ()
         self._input: BatchInput | None = None
         self._left_out: frozenset[int] = frozenset()
+        self._tasks: Sequence[FilesByTable] = ()
         self._errors: tuple[str, ...] = ()
         self._followed_columns = ""
 
@@ -123,25 +123,18 @@ class TaskCorrelationStream(RuleStream):
     def _take_rules(self, rules: Sequence[Rule]) -> None:  # noqa: ARG002 - the next step reads them
         self._planned, self._has_other_rules, self._failures = (), True, {}
 
-    def step(self, until: LakeVersions | None = None) -> StepResult | None:
-        started = time.monotonic()
-        before = self._stored.stream
-        if until is None:
-            until = find_versions(self.lake, self._find, self._clock)
-        given = self._make_input()
-        paths = self._paths_of(given.plan)
-        self._time.renew(paths)
-        versions = {path: until.versions[path] for path in paths if path in until.versions}
-        read = {path: max(at, before.read.get(path, at)) for path, at in versions.items()}
-        files = self._rows.added_files(before.read, read, since=before.begin - GRACE)
-        given = attrs.evolve(given, uncounted=self._rows.uncounted_rows())
-        followed = self._followed_tasks(given, before.read, read)
-        tasks = self._runner.portions(files)
-        arrivals = merged_arrivals(self._runner.each(tasks, given.times))
-        after, goodbyes = self._time.progress_after(before, read, arrivals, until.complete_until(paths))
-        over = attrs.evolve(step_pass(before, after, goodbyes), dated=self._options.late > 0)
-        known = outages(before.runs, before.pauses), ended_runs(before.runs)
-        has_other_ends = known != (over.outages, over.ended)
+    def _arrivals(self, files: FilesByTable) -> Arrivals:
+        given = attrs.evolve(self._make_input(), uncounted=self._rows.uncounted_rows())
+        self._tasks = self._runner.portions(files)
+        self._given = given
+        return merged_arrivals(self._runner.each(self._tasks, given.times))
+
+    def _make_step(
+        self, files: FilesByTable, after: StreamProgress, over: EvaluationPass, goodbyes: Sequence[tuple[int, str]]
+    ) -> StepResult | None:
+        before, given = self._stored.stream, self._given
+        followed = self._followed_tasks(given, before.read, after.read)
+        has_other_ends = (outages(before.runs, before.pauses), ended_runs(before.runs)) != (over.outages, over.ended)
         is_due = self._has_other_rules or has_other_ends or bool(over.goodbyes) or self._stored.due < over.end
         if not (files or is_due):
             self._save(attrs.evolve(self._stored, stream=after))
@@ -155,14 +148,11 @@ class TaskCorrelationStream(RuleStream):
             buckets=self._stored.buckets,
             table=self._detectors.table,
         )
-        waiting_goodbyes = [item for item in goodbyes if item[0] >= over.end]
         work = partial(signals_with_buckets, given.hashes, reduce.buckets)
-        signals = signals_of_files(self._runner, given, tasks, followed, step_schema(), work)
-        found = self._evaluate(signals, reduce, after, waiting_goodbyes)
+        signals = signals_of_files(self._runner, given, self._tasks, followed, step_schema(), work)
+        found = self._evaluate(signals, reduce, after, goodbyes)
         self._has_other_rules = False
-        if found is None:
-            return None
-        return attrs.evolve(found, seconds=time.monotonic() - started)
+        return found
 
     # -- what is read
 
@@ -174,7 +164,7 @@ class TaskCorrelationStream(RuleStream):
         known = self.lake.classes()
         plan = read_plan(self._options.rules, known)
         wanted = self._paths_of(plan)
-        planned = (known, tuple(self._rows.versions(wanted)))
+        planned = (known, tuple(self.lake.versions(wanted)))
         if self._input is None or planned != self._planned:
             schemas = self._rows.schemas(wanted)
             with closing(SignalReader(plan, self._options.late, schemas, strict=False)) as reader:
@@ -202,7 +192,7 @@ class TaskCorrelationStream(RuleStream):
         known = self._stored.followed
         if known.columns != self._followed_columns:
             known = FollowedSnapshot(columns=self._followed_columns)
-        since = self._followed_files(known, before, paths)
+        since = self._rows.added_files(known.position, {path: before[path] for path in paths if path in before})
         if known.is_outgrown(sum(file.rows for own in since.values() for file in own)):
             # As of what was read before: rows of this step are compared with what came before them.
             old = FollowedRows(since, known.files)
@@ -212,12 +202,9 @@ class TaskCorrelationStream(RuleStream):
                 columns=self._followed_columns, position=position, files=written[0], rows=written[1]
             )
         self._stored = attrs.evolve(self._stored, followed=known)
-        since = self._followed_files(known, read, paths)
+        since = self._rows.added_files(known.position, {path: read[path] for path in paths if path in read})
         stored = [FollowedRows({}, known.files)] if known.files else []
         return stored + [FollowedRows(files) for files in self._runner.portions(since)]
-
-    def _followed_files(self, known: FollowedSnapshot, until: Position, paths: Iterable[str]) -> FilesByTable:
-        return self._rows.added_files(known.position, {path: until[path] for path in paths if path in until})
 
     # -- the step
 
@@ -242,7 +229,7 @@ class TaskCorrelationStream(RuleStream):
             written = states.write(self._detectors.table, by=(BUCKET,))
             stored = attrs.evolve(stored, stream=after, goodbyes=tuple(goodbyes), alerts=())
             if not (alerts or counts.rows or waits or written.rows):
-                self._time.waiting_goodbyes = goodbyes
+                self._waiting_goodbyes = goodbyes
                 self._save(stored)
                 return None
             if alerts:
@@ -251,11 +238,11 @@ class TaskCorrelationStream(RuleStream):
             stored = attrs.evolve(stored, stream=attrs.evolve(after, step=reduce.step))
             unneeded = self._detectors.commit(stored, written.files, files)
         self._stored, self._saved = stored, self._clock()
-        self._time.waiting_goodbyes = goodbyes
+        self._waiting_goodbyes = goodbyes
         self.table.commit(reduce.step, stored.alerts)
         self._detectors.remove(unneeded)
         remove_others(self._followed_folder, stored.followed)
-        return StepResult(reduce.step, alerts, counts, after.begin, 0.0)
+        return StepResult(reduce.step, alerts, counts, after.begin)
 
     def _figures(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EvaluationCounts, TaskProgress, bool]:
         """Numbers of signals, what is known of the buckets now, and whether signals wait; failures are noted."""
@@ -277,16 +264,6 @@ class TaskCorrelationStream(RuleStream):
         if self._clock() - self._saved > SAVE_INTERVAL:
             self._detectors.remove(self._detectors.commit(stored, (), {}))
             self._saved = self._clock()
-
-
-def _step_of(progress: TaskProgress | None) -> int:
-    return 0 if progress is None else progress.stream.step
-
-
-def _state_in_process(options: CorrelateOptions) -> StreamSnapshot:
-    """The state that a stream in the process has left, with the signals that wait."""
-    with closing(CorrelationStream(options, lambda _text: None)) as stream:
-        return stream.snapshot()
 
 
 def _snapshot(folder: Path, given: BatchInput, task: FollowedRows) -> tuple[dict[str, str], int]:

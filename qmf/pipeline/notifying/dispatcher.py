@@ -137,14 +137,10 @@ class Dispatcher:
         max_age: int = NEVER,
         ended: Iterable[tuple[Alert, int]] = (),
     ) -> None:
-        """Continue from a state.
+        """Continue from a state, which all methods change and the caller stores; times are ns.
 
-        Args:
-            config: routes, receivers, inhibition.
-            state: changed by all methods; the caller stores it.
-            now: ns since 1970.
-            max_age: ns; alerts that started before that wait for `release`, and are dropped if they ended before that.
-            ended: `ended` of the dispatcher whose state this is.
+        Alerts that started longer than `max_age` ago wait for `release`, and are dropped if they ended before that;
+        `ended` are those of the dispatcher whose state this is.
         """
         self._state = state
         self._max_age = max_age
@@ -195,7 +191,8 @@ class Dispatcher:
             if self._is_wanted(alert, now):
                 known = self._state.alerts.get(alert.id)
                 was_firing = known is not None and known.is_firing
-                if alert.ends_ns is not None and was_firing and self._may_inhibit(alert):
+                may_inhibit = any(all_match(rule.source, alert.labels) for rule in self._inhibit)
+                if alert.ends_ns is not None and was_firing and may_inhibit:
                     self._ended[alert.id] = alert, now
                 self._state.alerts.put(alert.id, alert)
                 self._place(alert, now)
@@ -293,9 +290,6 @@ class Dispatcher:
         return Muting(Inhibitor(self._inhibit, self._state.alerts.values(), ended), self._silences, now)
 
     # -- alerts
-
-    def _may_inhibit(self, alert: Alert) -> bool:
-        return any(all_match(rule.source, alert.labels) for rule in self._inhibit)
 
     def _is_wanted(self, alert: Alert, now: int) -> bool:
         """False for what ended before it fired, or before `max_age`; alerts of the past are held."""

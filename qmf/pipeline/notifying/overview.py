@@ -74,11 +74,7 @@ class NotificationOverview:
 
 
 def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> NotificationOverview:
-    """The state of a job that runs or has ended: the alerts that match, and what mutes them now.
-
-    Raises:
-        LakeError: there is no state, or it can't be read.
-    """
+    """The state of a job that runs or has ended: the alerts that match, and what mutes them now; or `LakeError`."""
     state, texts = read_state(folder, INHIBIT_TEXT, PENDING_TEXT, ENDED_TEXT)
     rules = [InhibitRule.from_json(item) for item in json.loads(texts[INHIBIT_TEXT] or "[]")]
     pending = [Alert(**item) for item in json.loads(texts[PENDING_TEXT] or "[]")]
@@ -98,11 +94,7 @@ def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Noti
 
 
 def read_table_overview(out: Path, matchers: tuple[Matcher, ...]) -> NotificationOverview:
-    """The open alerts of a job without notifications: those in its table, of the stream, or else of the batch.
-
-    Raises:
-        LakeError: there is no table, or it can't be read.
-    """
+    """The open alerts of a job without notifications: those in its table, of the stream, or else of the batch."""
     table = next((rows for by in ("stream", "batch") if (rows := alerts(str(out), by=by)) is not None), None)
     if table is None and not stream_file(out).exists():
         raise LakeError(f"{out}: no table of alerts; qmf-pipeline correlate makes it")

@@ -100,11 +100,7 @@ def format_time(ns: int) -> str:
 
 
 def parse_time(text: str) -> int:
-    """The reverse of `format_time`; other zones are understood, and a time without a zone is in UTC.
-
-    Raises:
-        ValueError: the text is not a time.
-    """
+    """The reverse of `format_time`; other zones are understood, and a time without one is in UTC. Or `ValueError`."""
     try:
         return parse_instant(text.strip(), datetime.UTC)
     except ValueError:

@@ -86,20 +86,16 @@ class IntegrationCounts:
 
 
 class NotificationState:
-    """All state of the dispatcher.
-
-    Attributes:
-        alerts: that are active, or whose end somebody must be told of, by id.
-        held: alerts of the past that are not notified before the job has reached the present.
-        told: what each integration was told of an alert, by its id.
-        sent: when an integration was last notified of a group, by both keys; ns since 1970.
-        counts: by integration.
-    """
+    """All state of the dispatcher."""
 
     def __init__(self) -> None:
+        #: Those that are active, or whose end somebody must be told of, by id.
         self.alerts: TrackedDict[str, Alert] = TrackedDict()
+        #: Alerts of the past that are not notified before the job has reached the present.
         self.held: TrackedDict[str, bool] = TrackedDict()
+        #: What each integration was told of an alert, by its id.
         self.told: TrackedDict[str, Mapping[str, SentState]] = TrackedDict()
+        #: When an integration was last notified of a group, by both keys; ns since 1970.
         self.sent: TrackedDict[tuple[str, str], int] = TrackedDict()
         self.counts: TrackedDict[str, IntegrationCounts] = TrackedDict()
 
@@ -201,11 +197,7 @@ class StateFile:
 
 
 def read_state(folder: Path, *texts: str) -> tuple[NotificationState, dict[str, str]]:
-    """The state and some texts, of a job that runs or has ended.
-
-    Raises:
-        LakeError: there is none, or it can't be read.
-    """
+    """The state and some texts, of a job that runs or has ended; `LakeError` if there is none, or it can't be read."""
     path = folder / STATE
     if not path.exists():
         raise LakeError(f"{path}: no such file; `qmf-pipeline correlate` with notifications makes it")

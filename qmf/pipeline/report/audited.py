@@ -272,9 +272,9 @@ def make_events(source: ReportSource, state: AuditState, time_range: TimeRange, 
             sql = queries_of(kind, f"(select * from {ROWS} where {where})", version)
             queries.append(FileQueries(_unread_rows(source, rows), sql))
     with source.errors():
-        state.insert_events(f"from {source.tables_of_queries(queries, {EVENT_PART: EVENTS})[EVENT_PART]}")
+        state.insert(EVENT_PART, f"from {source.tables_of_queries(queries, {EVENT_PART: EVENTS})[EVENT_PART]}")
         if _audit_has_events(source):
-            state.insert_events(f"from {source.table_of_rows(_audited_rows(source, time_range, own=own))}")
+            state.insert(EVENT_PART, f"from {source.table_of_rows(_audited_rows(source, time_range, own=own))}")
         state.events()
 
 
