@@ -133,19 +133,18 @@ class BucketStep:
                 else:
                     yield row[:-2]
 
-        known = _StoredBucket(connection, self.table, stored["files"], self.step - 1)
-        detectors = _Detectors(self.given.evaluator(self.left_out), known)
-        orphans = detectors.restore_due(self.over, everything=stored["whole"], promised=self.has_other_ends)
-        merged = heapq.merge(known.waiting(self.given.hashes), signals(), key=signal_order)
+        evaluator = self.given.evaluator(self.left_out)
+        detectors = _Bucket(connection, self.table, stored["files"], self.step - 1, evaluator)
+        detectors.restore_due(self.over, everything=stored["whole"], promised=self.has_other_ends)
+        merged = heapq.merge(detectors.waiting, signals(), key=signal_order)
         portions = StepPortions(_portions(merged), self.over)
-        evaluator = detectors.evaluator
 
         def has(subject: Subject) -> bool:
             number, key = subject
             return bucket_of(self.given.hashes[number], key, self.buckets) == bucket
 
         detectors.restore(filter(has, evaluator.expected_subjects()))
-        alerts = [alert for orphan in orphans for alert in orphans_cleared(orphan, self.over.begin)]
+        alerts = [alert for orphan in detectors.orphans for alert in orphans_cleared(orphan, self.over.begin)]
         alerts += evaluator.step(detectors.restore_each(portions), self.over, has=has)
         if stored["whole"]:
             evaluator.touched.update(evaluator.detectors)
@@ -166,12 +165,17 @@ class BucketStep:
         return {"part": WAITING, "hash": hash, "key": row[KEY], "content": json.dumps(row[AT:])}
 
 
-class _StoredBucket:
-    """What earlier steps have stored of a bucket."""
+class _Bucket:
+    """The detectors of a bucket that are needed in a step, and what earlier steps have stored of it."""
 
-    def __init__(self, connection: Any, table: LakeTable, paths: Sequence[str], last_step: int) -> None:
+    def __init__(
+        self, connection: Any, table: LakeTable, paths: Sequence[str], last_step: int, evaluator: Evaluator
+    ) -> None:
         """Read what is stored in some files; the connection holds a temporary table until the next bucket."""
-        self._connection, self._last_step = connection, last_step
+        self._connection, self.evaluator = connection, evaluator
+        #: Hash and key of those that are stored, and the ones of rules that are no more.
+        self._known: set[tuple[str, str]] = set()
+        self.orphans: list[StoredState] = []
         self._rows = stored_rows(table, paths) if paths else detector_schema().empty_table()
         connection.register("qmf_bucket", self._rows)
         latest = "arg_max({'name': name, 'kind': kind, 'due': due, 'pending': pending, 'content': content}, step)"
@@ -179,45 +183,16 @@ class _StoredBucket:
             f"create or replace temp table qmf_states as from (select hash, key, unnest({latest}) from qmf_bucket "
             f"where part = {text(STATE)} group by hash, key) where content is not null"
         )
-
-    def waiting(self, hashes: Sequence[str]) -> list[SignalRow]:
-        """The signals that waited for their time, sorted."""
-        numbers = {hash: number for number, hash in enumerate(hashes)}
-        found = self._connection.execute(
-            f"select hash, key, content from qmf_bucket where part = {text(WAITING)} and step = {self._last_step}"
+        numbers = {hash: number for number, hash in enumerate(evaluator.hashes)}
+        waiting = connection.execute(
+            f"select hash, key, content from qmf_bucket where part = {text(WAITING)} and step = {last_step}"
         ).fetchall()
-        rows = [(numbers[hash], key, *json.loads(own)) for hash, key, own in found if hash in numbers]
-        return sorted(rows, key=signal_order)
+        rows = [(numbers[hash], key, *json.loads(own)) for hash, key, own in waiting if hash in numbers]
+        #: The signals that waited for their time.
+        self.waiting: list[SignalRow] = sorted(rows, key=signal_order)
 
-    def states(self, where: str) -> list[StoredState]:
-        """The states of detectors that meet a condition."""
-        sql = f"select hash, key, name, kind, content from qmf_states where {where}"
-        return [StoredState(*row) for row in self._connection.execute(sql).fetchall()]
-
-    def states_of(self, subjects: Iterable[tuple[str, str]]) -> list[StoredState]:
-        """The same for subjects by hash and key."""
-        hashes, keys = zip(*subjects, strict=True)
-        pa = import_pyarrow()
-        self._connection.register("qmf_wanted", pa.table({"hash": hashes, "key": keys}))
-        return self.states("(hash, key) in (select (hash, key) from qmf_wanted)")
-
-    def next_due(self, after: int) -> int:
-        """The first time not before another one at which a detector has something to do."""
-        ((found,),) = self._connection.execute(f"select min(due) from qmf_states where due >= {after}").fetchall()
-        return NEVER if found is None else int(found)
-
-
-class _Detectors:
-    """The detectors of a bucket that are needed in a step."""
-
-    def __init__(self, evaluator: Evaluator, stored: _StoredBucket) -> None:
-        self.evaluator, self._stored = evaluator, stored
-        #: Hash and key of those that are stored, and the ones of rules that are no more.
-        self._known: set[tuple[str, str]] = set()
-        self._orphans: list[StoredState] = []
-
-    def restore_due(self, over: EvaluationPass, *, everything: bool, promised: bool) -> list[StoredState]:
-        """Restore those that have something to do without signals; returns those of rules that are no more."""
+    def restore_due(self, over: EvaluationPass, *, everything: bool, promised: bool) -> None:
+        """Restore those that have something to do without signals, and find the orphans."""
         where = "true"
         agents = sorted({json.dumps(agent)[1:-1] for _at, agent in over.goodbyes})
         if not everything and len(agents) <= _FEW:
@@ -225,18 +200,16 @@ class _Detectors:
             where = f"due < {over.end} or pending or hash not in ({hashes})"
             where += "".join(f" or contains(content, {text(agent)})" for agent in agents)
             where += """ or contains(content, '"promised"')""" if promised else ""
-        self._restore(self._stored.states(where))
-        return self._orphans
+        self._restore(where)
 
     def restore(self, subjects: Iterable[Subject]) -> None:
         """Restore those of subjects that are stored."""
-        missing = {
-            (self.evaluator.hashes[subject[0]], subject[1])
-            for subject in subjects
-            if subject not in self.evaluator.detectors
-        }
+        hashes = self.evaluator.hashes
+        missing = {(hashes[own[0]], own[1]) for own in subjects if own not in self.evaluator.detectors}
         if missing:
-            self._restore(self._stored.states_of(sorted(missing)))
+            rows = [{"hash": hash, "key": key} for hash, key in sorted(missing)]
+            self._connection.register("qmf_wanted", import_pyarrow().Table.from_pylist(rows))
+            self._restore("(hash, key) in (select (hash, key) from qmf_wanted)")
 
     def restore_each(self, portions: Iterable[Sequence[SignalRow]]) -> Iterator[Sequence[SignalRow]]:
         """The same portions, before each of which its detectors are restored."""
@@ -246,8 +219,10 @@ class _Detectors:
 
     def dump_touched(self, now: int) -> tuple[list[dict[str, Any]], int]:
         """The rows of states that may have changed, and when a detector has something to do."""
-        rows = [state_row(attrs.evolve(orphan, state=None)) for orphan in self._orphans]
-        due = self._stored.next_due(now)
+        rows = [state_row(attrs.evolve(orphan, state=None)) for orphan in self.orphans]
+        sql = f"select min(due) from qmf_states where due >= {now}"
+        ((due,),) = self._connection.execute(sql).fetchall()
+        due = NEVER if due is None else int(due)
         touched = list(self.evaluator.touched)
         for subject, stored in zip(touched, self.evaluator.stored_states(touched, now), strict=True):
             detector = self.evaluator.detectors[subject]
@@ -258,12 +233,14 @@ class _Detectors:
             due = min(due, detector.due)
         return rows, due
 
-    def _restore(self, states: Iterable[StoredState]) -> None:
-        for stored in states:
+    def _restore(self, where: str) -> None:
+        sql = f"select hash, key, name, kind, content from qmf_states where {where}"
+        for row in self._connection.execute(sql).fetchall():
+            stored = StoredState(*row)
             if self.evaluator.restore(stored):
                 self._known.add((stored.hash, stored.key))
             else:
-                self._orphans.append(stored)
+                self.orphans.append(stored)
 
 
 def _portions(rows: Iterable[SignalRow]) -> Iterator[list[SignalRow]]:

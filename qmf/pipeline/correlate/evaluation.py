@@ -13,14 +13,7 @@ import attrs
 
 from qmf.pipeline.correlate.alerts import PENDING, AlertRow
 from qmf.pipeline.correlate.detectors import create_detector
-from qmf.pipeline.correlate.detectors.base import (
-    BEGIN,
-    NEVER,
-    Detector,
-    DetectorContext,
-    Signal,
-    open_alerts,
-)
+from qmf.pipeline.correlate.detectors.base import BEGIN, NEVER, Detector, DetectorContext, Signal, open_alerts
 from qmf.pipeline.correlate.rules import AbsenceRule, Rule
 from qmf.pipeline.correlate.signal_reader import SignalRow
 

@@ -10,18 +10,7 @@ import string
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.rules import (
-    AbsenceRule,
-    CountRule,
-    JoinRule,
-    Per,
-    RateRule,
-    RatioRule,
-    Rule,
-    SequenceRule,
-    ThresholdRule,
-    ValueRule,
-)
+from qmf.pipeline.correlate import rules
 from qmf.views.times import duration_text
 from qmf.views.units import brief_quantity, scale
 
@@ -88,7 +77,7 @@ def _fits(value: object, spec: str) -> bool:
     return True
 
 
-def templates_of(rule: Rule) -> tuple[str, ...]:
+def templates_of(rule: rules.Rule) -> tuple[str, ...]:
     """All templates of a rule."""
     return (rule.message or "", *rule.labels.values(), *rule.annotations.values())
 
@@ -114,51 +103,51 @@ class _Formatter(string.Formatter):
             return str(value)
 
 
-def render_template(rule: Rule, template: str, values: Mapping[str, Any]) -> str:
+def render_template(rule: rules.Rule, template: str, values: Mapping[str, Any]) -> str:
     """A template of a rule with values."""
     return _Formatter(rule.unit or "number").vformat(template, (), {"duration": _duration(rule), **values})
 
 
-def render(rule: Rule, values: Mapping[str, Any]) -> str:
+def render(rule: rules.Rule, values: Mapping[str, Any]) -> str:
     """The text of an alert."""
     return render_template(rule, rule.message or default_message(rule), values)
 
 
-def _duration(rule: Rule) -> str | None:
+def _duration(rule: rules.Rule) -> str | None:
     match rule:
-        case ValueRule() | RatioRule():
+        case rules.ValueRule() | rules.RatioRule():
             return duration_text(rule.limits.levels[0].duration)
-        case AbsenceRule():
+        case rules.AbsenceRule():
             return duration_text(rule.duration)
-        case SequenceRule() | CountRule() | JoinRule():
+        case rules.SequenceRule() | rules.CountRule() | rules.JoinRule():
             return duration_text(rule.within)
     return None
 
 
-def default_message(rule: Rule) -> str:
+def default_message(rule: rules.Rule) -> str:
     """The template for a rule without one."""
     match rule:
-        case ThresholdRule() | RateRule():
-            verb = "changes by" if isinstance(rule, RateRule) else "is"
+        case rules.ThresholdRule() | rules.RateRule():
+            verb = "changes by" if isinstance(rule, rules.RateRule) else "is"
             whole = f"{rule.aggregate.value} of {rule.value}" if rule.aggregate else rule.value
             return _escape(f"{whole} {verb} ") + _beyond(rule)
-        case RatioRule():
+        case rules.RatioRule():
             return _escape(f"{rule.dividend.value} / {rule.divisor.value} is ") + _beyond(rule)
-        case AbsenceRule():
-            never = rule.per is Per.RULE or rule.expect
+        case rules.AbsenceRule():
+            never = rule.per is rules.Per.RULE or rule.expect
             return _escape(f"no {rule.of.class_text} for ") + "{duration}" + (" or ever" if never else "")
-        case SequenceRule():
+        case rules.SequenceRule():
             return _escape(", then ".join(step.class_text for step in rule.steps)) + " within {duration}"
-        case CountRule():
+        case rules.CountRule():
             return "{count} times " + _escape(rule.of.class_text) + " within {duration}"
-        case JoinRule():
+        case rules.JoinRule():
             state = f": {rule.object.where}" if rule.object.where else ""
             return _escape(f"{rule.event.class_text} while {rule.object.class_text}{state}")
         case _:
             return "{subject}"
 
 
-def _beyond(rule: ValueRule | RatioRule) -> str:
+def _beyond(rule: rules.ValueRule | rules.RatioRule) -> str:
     side = "above" if rule.limits.above else "below"
     lasting = " for {duration}" if rule.limits.levels[0].duration else ""
     return "{value:human}, " + side + " {limit:human}" + lasting
@@ -202,10 +191,6 @@ def human(value: float, unit: str = "number") -> str:
     return _FORMATS.get(unit, scale)(value)
 
 
-def _size(value: float) -> str:
-    return scale(value, "B")
-
-
 def _seconds(value: float) -> str:
     return duration_text(value * 1e9)
 
@@ -215,7 +200,7 @@ def _share(value: float) -> str:
 
 
 _FORMATS: Mapping[str, Callable[[float], str]] = {
-    "bytes": _size,
+    "bytes": lambda value: scale(value, "B"),
     "bytes/s": lambda value: scale(value, "B/s"),
     "ns": duration_text,
     "ns/s": lambda value: _share(value / 1e9),
@@ -231,7 +216,7 @@ UNITS = tuple(_FORMATS)
 
 #: Formats in templates besides those of Python; those of Prometheus' templates have their names, and mean the same.
 TEMPLATE_FORMATS: Mapping[str, Callable[[float], str]] = {
-    "bytes": _size,
+    "bytes": _FORMATS["bytes"],
     "si": scale,
     "ns": duration_text,
     "seconds": _seconds,

@@ -7,33 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from qmf.pipeline.correlate import rules
 from qmf.pipeline.correlate.expressions import ExpressionError, check_expression
-from qmf.pipeline.correlate.rules import (
-    SECOND,
-    AbsenceRule,
-    Aggregate,
-    CountRule,
-    JoinRule,
-    Level,
-    Limits,
-    Per,
-    RateRule,
-    RatioRule,
-    RatioSide,
-    Rule,
-    RuleKind,
-    RuleSelector,
-    SelectedTable,
-    SequenceRule,
-    ThresholdRule,
-)
 from qmf.pipeline.toml_tables import TomlTable, or_default
 from qmf.schema import Severity
 
 #: A rate doesn't compare samples that are farther apart than this, unless the rule has a time of its own.
-DEFAULT_STALE = 3600 * SECOND
+DEFAULT_STALE = 3600 * rules.SECOND
 
-_CLASS_KEYS = {SelectedTable.SAMPLES: "class", SelectedTable.EVENTS: "event"}
+_CLASS_KEYS = {rules.SelectedTable.SAMPLES: "class", rules.SelectedTable.EVENTS: "event"}
 
 
 def read_severity(table: TomlTable) -> Severity | None:
@@ -67,18 +49,18 @@ def _check(table: TomlTable, key: str, *texts: str) -> None:
             table.fail(key, f"{text!r}: {error}")
 
 
-def _source(table: TomlTable, default: SelectedTable | None) -> SelectedTable | None:
+def _source(table: TomlTable, default: rules.SelectedTable | None) -> rules.SelectedTable | None:
     """The source that the key `of` names, or that the key of a class implies."""
     if "of" in table:
-        keyword = table.choice("of", [source.value for source in SelectedTable])
-        return default if keyword is None else SelectedTable(keyword)
+        keyword = table.choice("of", [source.value for source in rules.SelectedTable])
+        return default if keyword is None else rules.SelectedTable(keyword)
     implied = next((source for source, key in _CLASS_KEYS.items() if key in table), default)
     if implied is None:
         table.read("of", needed=True)
     return implied
 
 
-def _selector(table: TomlTable, source: SelectedTable, *, key: str | None = None) -> RuleSelector:
+def _selector(table: TomlTable, source: rules.SelectedTable, *, key: str | None = None) -> rules.RuleSelector:
     """A selector; `key` is the key of the class's name, where it is not the usual one."""
     package = name = given = None
     if source.has_class:
@@ -87,7 +69,7 @@ def _selector(table: TomlTable, source: SelectedTable, *, key: str | None = None
         given = table.text("package")
         if given and package and given != package:
             table.fail("package", f"{key} has the package {package!r}")
-    return RuleSelector(
+    return rules.RuleSelector(
         source=source,
         package=package or given,
         name=name,
@@ -100,19 +82,19 @@ def _selector(table: TomlTable, source: SelectedTable, *, key: str | None = None
 # -- limits
 
 
-def _limits(table: TomlTable, common: dict[str, Any], stale: int | None = None) -> Limits:
+def _limits(table: TomlTable, common: dict[str, Any], stale: int | None = None) -> rules.Limits:
     above, levels = _levels(table, common["severity"])
     if levels:
         common["severity"] = levels[0].severity
-    return Limits(
+    return rules.Limits(
         above=above,
-        levels=levels or (Level(severity=common["severity"], limit=0.0, clear=0.0),),
+        levels=levels or (rules.Level(severity=common["severity"], limit=0.0, clear=0.0),),
         stale=table.duration("stale") or stale,
         keep=table.duration("keep_firing_for", zero=True) or 0,
     )
 
 
-def _levels(table: TomlTable, severity: Severity) -> tuple[bool, tuple[Level, ...]]:
+def _levels(table: TomlTable, severity: Severity) -> tuple[bool, tuple[rules.Level, ...]]:
     duration = table.duration("for", zero=True) or 0
     given = table.read("levels")
     if given is None:
@@ -124,7 +106,7 @@ def _levels(table: TomlTable, severity: Severity) -> tuple[bool, tuple[Level, ..
     if not isinstance(given, list) or not given:
         table.fail("levels", "must be a list of tables, each with severity, and above or below")
         return True, ()
-    found: list[tuple[bool, Level]] = []
+    found: list[tuple[bool, rules.Level]] = []
     for number, item in enumerate(given, 1):
         inner = table.inner("levels", item, number)
         own = read_severity(inner)
@@ -137,22 +119,19 @@ def _levels(table: TomlTable, severity: Severity) -> tuple[bool, tuple[Level, ..
     return sides[0], levels
 
 
-def _level(table: TomlTable, severity: Severity, duration: int) -> tuple[bool, Level]:
+def _level(table: TomlTable, severity: Severity, duration: int) -> tuple[bool, rules.Level]:
     above, below, clear = table.number("above"), table.number("below"), table.number("clear")
     if (above is None) == (below is None):
         table.fail("above", "give either above or below")
     limit = above if above is not None else below if below is not None else 0.0
     if clear is not None and (clear > limit if above is not None else clear < limit):
         table.fail("clear", f"is on the wrong side of the limit {limit:g}: the alert would end while it is true")
-    return above is not None, Level(
-        severity=severity,
-        limit=limit,
-        clear=or_default(clear, limit),
-        duration=duration,
+    return above is not None, rules.Level(
+        severity=severity, limit=limit, clear=or_default(clear, limit), duration=duration
     )
 
 
-def _check_levels(table: TomlTable, sides: Sequence[bool], levels: Sequence[Level]) -> None:
+def _check_levels(table: TomlTable, sides: Sequence[bool], levels: Sequence[rules.Level]) -> None:
     if table.failed:
         return
     if len(set(sides)) > 1:
@@ -173,27 +152,27 @@ def _check_levels(table: TomlTable, sides: Sequence[bool], levels: Sequence[Leve
 
 def _value_keys(table: TomlTable, common: dict[str, Any], stale: int | None = None) -> dict[str, Any]:
     """The attributes of a `ValueRule`."""
-    source = _source(table, SelectedTable.SAMPLES) or SelectedTable.SAMPLES
-    aggregate = table.choice("aggregate", [item.value for item in Aggregate])
+    source = _source(table, rules.SelectedTable.SAMPLES) or rules.SelectedTable.SAMPLES
+    aggregate = table.choice("aggregate", [item.value for item in rules.Aggregate])
     by = _groups(table)
     if by is None:
         # Without groups an aggregate is over all that the rule selects.
-        by = () if source is SelectedTable.SAMPLES or aggregate else ("_agent",)
+        by = () if source is rules.SelectedTable.SAMPLES or aggregate else ("_agent",)
     # What is counted needs no value.
-    value = _expression(table, "value", needed=aggregate != Aggregate.COUNT.value)
+    value = _expression(table, "value", needed=aggregate != rules.Aggregate.COUNT.value)
     return {
         "of": _selector(table, source),
         "value": value or "1",
         "by": by,
-        "aggregate": None if aggregate is None else Aggregate(aggregate),
+        "aggregate": None if aggregate is None else rules.Aggregate(aggregate),
         "limits": _limits(table, common, stale),
         **common,
     }
 
 
-def _rate(table: TomlTable, common: dict[str, Any]) -> Rule:
+def _rate(table: TomlTable, common: dict[str, Any]) -> rules.Rule:
     keys = _value_keys(table, common, DEFAULT_STALE)
-    rule = RateRule(
+    rule = rules.RateRule(
         over=table.duration("over", zero=True) or 0,
         counter=table.flag("counter"),
         continued=table.flag("continued") or False,
@@ -205,35 +184,35 @@ def _rate(table: TomlTable, common: dict[str, Any]) -> Rule:
     return rule
 
 
-def _ratio(table: TomlTable, common: dict[str, Any]) -> Rule:
+def _ratio(table: TomlTable, common: dict[str, Any]) -> rules.Rule:
     sides: dict[str, Any] = {}
     for name in ("dividend", "divisor"):
         inner = table.table(name, needed=True)
-        sides[name] = RatioSide(
+        sides[name] = rules.RatioSide(
             id=_expression(inner, "id") or "_object",
             value=_expression(inner, "value", needed=True) or "1",
-            of=_selector(inner, SelectedTable.SAMPLES),
+            of=_selector(inner, rules.SelectedTable.SAMPLES),
         )
         inner.end()
     same = or_default(table.flag("same_agent"), True)
-    return RatioRule(**sides, limits=_limits(table, common), same_agent=same, **common)
+    return rules.RatioRule(**sides, limits=_limits(table, common), same_agent=same, **common)
 
 
-def _absence(table: TomlTable, common: dict[str, Any], *, absent: bool = False) -> Rule:
-    source = _source(table, None) or SelectedTable.HEARTBEATS
-    per, expect = Per.RULE, tuple[str, ...]()
+def _absence(table: TomlTable, common: dict[str, Any], *, absent: bool = False) -> rules.Rule:
+    source = _source(table, None) or rules.SelectedTable.HEARTBEATS
+    per, expect = rules.Per.RULE, tuple[str, ...]()
     if not absent:
-        default = Per.OBJECT if source is SelectedTable.SAMPLES else Per.AGENT
-        per = Per(table.choice("per", [item.value for item in Per]) or default)
-        if per is Per.OBJECT and source is not SelectedTable.SAMPLES:
+        default = rules.Per.OBJECT if source is rules.SelectedTable.SAMPLES else rules.Per.AGENT
+        per = rules.Per(table.choice("per", [item.value for item in rules.Per]) or default)
+        if per is rules.Per.OBJECT and source is not rules.SelectedTable.SAMPLES:
             table.fail("per", f"must be agent, or object for samples, not {per.value!r}")
         expect = table.texts("expect") or ()
-        if expect and per is not Per.AGENT:
+        if expect and per is not rules.Per.AGENT:
             table.fail("expect", 'needs per = "agent"')
     duration, forget = table.duration("for", needed=True) or 1, table.duration("forget")
     if forget is not None and forget <= duration:
         table.fail("forget", "must be longer than for")
-    return AbsenceRule(
+    return rules.AbsenceRule(
         of=_selector(table, source),
         per=per,
         expect=expect,
@@ -244,7 +223,7 @@ def _absence(table: TomlTable, common: dict[str, Any], *, absent: bool = False) 
     )
 
 
-def _sequence(table: TomlTable, common: dict[str, Any]) -> Rule:
+def _sequence(table: TomlTable, common: dict[str, Any]) -> rules.Rule:
     given = table.read("steps", needed=True)
     steps = []
     if given is not None and (not isinstance(given, list) or len(given) < 2):
@@ -252,10 +231,10 @@ def _sequence(table: TomlTable, common: dict[str, Any]) -> Rule:
     elif given is not None:
         for number, item in enumerate(given, 1):
             inner = table.inner("steps", item, number)
-            steps.append(_selector(inner, _source(inner, SelectedTable.EVENTS) or SelectedTable.EVENTS))
+            steps.append(_selector(inner, _source(inner, rules.SelectedTable.EVENTS) or rules.SelectedTable.EVENTS))
             inner.end()
     within = table.duration("within", needed=True) or 1
-    return SequenceRule(
+    return rules.SequenceRule(
         steps=tuple(steps),
         by=_groups(table) or ("_agent",),
         within=within,
@@ -264,9 +243,9 @@ def _sequence(table: TomlTable, common: dict[str, Any]) -> Rule:
     )
 
 
-def _count(table: TomlTable, common: dict[str, Any]) -> Rule:
-    return CountRule(
-        of=_selector(table, _source(table, SelectedTable.EVENTS) or SelectedTable.EVENTS),
+def _count(table: TomlTable, common: dict[str, Any]) -> rules.Rule:
+    return rules.CountRule(
+        of=_selector(table, _source(table, rules.SelectedTable.EVENTS) or rules.SelectedTable.EVENTS),
         by=_groups(table) or ("_agent",),
         at_least=table.value(
             "at_least", lambda item: type(item) is int and item > 0, "a whole number above 0", needed=True
@@ -277,14 +256,17 @@ def _count(table: TomlTable, common: dict[str, Any]) -> Rule:
     )
 
 
-def _join(table: TomlTable, common: dict[str, Any]) -> Rule:
+def _join(table: TomlTable, common: dict[str, Any]) -> rules.Rule:
     sides: dict[str, Any] = {}
-    for side, source, key in (("event", SelectedTable.EVENTS, "name"), ("object", SelectedTable.SAMPLES, "class")):
+    for side, source, key in (
+        ("event", rules.SelectedTable.EVENTS, "name"),
+        ("object", rules.SelectedTable.SAMPLES, "class"),
+    ):
         inner = table.table(side, needed=True)
         sides[f"{side}_id"] = _expression(inner, "id") or "_object"
         sides[side] = _selector(inner, source, key=key)
         inner.end()
-    return JoinRule(
+    return rules.JoinRule(
         **sides,
         same_agent=or_default(table.flag("same_agent"), True),
         within=table.duration("within", needed=True) or 1,
@@ -293,13 +275,13 @@ def _join(table: TomlTable, common: dict[str, Any]) -> Rule:
 
 
 #: What reads the rules of each `kind`.
-READERS: Mapping[str, Callable[[TomlTable, dict[str, Any]], Rule]] = {
-    RuleKind.THRESHOLD.value: lambda table, common: ThresholdRule(**_value_keys(table, common)),
-    RuleKind.RATE.value: _rate,
-    RuleKind.RATIO.value: _ratio,
-    RuleKind.ABSENCE.value: _absence,
+READERS: Mapping[str, Callable[[TomlTable, dict[str, Any]], rules.Rule]] = {
+    rules.RuleKind.THRESHOLD.value: lambda table, common: rules.ThresholdRule(**_value_keys(table, common)),
+    rules.RuleKind.RATE.value: _rate,
+    rules.RuleKind.RATIO.value: _ratio,
+    rules.RuleKind.ABSENCE.value: _absence,
     "absent": partial(_absence, absent=True),
-    RuleKind.SEQUENCE.value: _sequence,
-    RuleKind.COUNT.value: _count,
-    RuleKind.JOIN.value: _join,
+    rules.RuleKind.SEQUENCE.value: _sequence,
+    rules.RuleKind.COUNT.value: _count,
+    rules.RuleKind.JOIN.value: _join,
 }

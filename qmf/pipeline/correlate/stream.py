@@ -20,21 +20,10 @@ from qmf.pipeline.correlate.batch_input import CorrelateOptions
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator, StoredState, orphans_cleared
 from qmf.pipeline.correlate.lake_rows import Arrivals, Position
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
-from qmf.pipeline.correlate.rule_stream import (
-    SAVE_INTERVAL,
-    RuleStream,
-    StepPortions,
-    StepResult,
-    signal_order,
-)
+from qmf.pipeline.correlate.rule_stream import SAVE_INTERVAL, RuleStream, StepPortions, StepResult, signal_order
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
-from qmf.pipeline.correlate.stream_state import (
-    DetectorTable,
-    StreamProgress,
-    StreamSnapshot,
-    WaitingSignal,
-)
+from qmf.pipeline.correlate.stream_state import DetectorTable, StreamProgress, StreamSnapshot, WaitingSignal
 from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.table_files import FilesByTable
 

@@ -125,10 +125,7 @@ class StreamState:
         return (StoredState(*row) for row in rows)
 
     def commit(
-        self,
-        progress: StreamProgress,
-        changed: Iterable[StoredState] = (),
-        alerts: Sequence[AlertRow] = (),
+        self, progress: StreamProgress, changed: Iterable[StoredState] = (), alerts: Sequence[AlertRow] = ()
     ) -> None:
         """Commit a step with its alerts, and the states that changed."""
         with self._database.transaction() as database:

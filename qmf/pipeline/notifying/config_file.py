@@ -152,9 +152,7 @@ def _webhook(table: ConfigTable) -> ReceiverSettings | None:
     if secret is not None and url is not None:
         table.fail("url", "give either url, url_file or url_env")
     config = WebhookConfig(
-        url=secret or url or "",
-        max_alerts=table.whole_number("max_alerts") or 0,
-        **_common(table, WebhookConfig),
+        url=secret or url or "", max_alerts=table.whole_number("max_alerts") or 0, **_common(table, WebhookConfig)
     )
     return config if secret or url else None
 

@@ -7,7 +7,7 @@ must be told stays a mark in the state instead of a message in a queue, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import attrs
 
@@ -74,44 +74,6 @@ class Group:
         )
 
 
-class Groups:
-    """All groups of a tree of routes."""
-
-    def __init__(self, root: Route) -> None:
-        self._root = root
-        self._groups: dict[str, Group] = {}
-        self._of: dict[str, tuple[Group, ...]] = {}
-
-    def __iter__(self) -> Iterator[Group]:
-        return iter(list(self._groups.values()))
-
-    def get(self, key: str) -> Group | None:
-        """A group by its key."""
-        return self._groups.get(key)
-
-    def of(self, alert: Alert) -> tuple[Group, ...]:
-        """The groups of an alert, made where they don't exist."""
-        if alert.id not in self._of:
-            routes = self._root.find(alert.labels)
-            self._of[alert.id] = tuple(self._group(route, alert.labels) for route in routes)
-        return self._of[alert.id]
-
-    def remove(self, alert_id: str) -> list[str]:
-        """Remove an alert; the keys of the groups that ended with it."""
-        ended: list[str] = []
-        for group in self._of.pop(alert_id, ()):
-            group.alerts.discard(alert_id)
-            if not group.alerts and self._groups.pop(group.key, None) is not None:
-                ended.append(group.key)
-        return ended
-
-    def _group(self, route: Route, labels: Mapping[str, str]) -> Group:
-        key = route.group_key(labels)
-        if key not in self._groups:
-            self._groups[key] = Group(route, key, route.group_labels(labels))
-        return self._groups[key]
-
-
 @attrs.define
 class _Line:
     """An integration at work: groups whose notifications are under way, and when it is tried again after a failure."""
@@ -165,13 +127,15 @@ class Dispatcher:
         integrations = set(config.integrations)
         self._lines = {key: self._lines.get(key, _Line()) for key in integrations - replaced}
         self._lines |= {key: _Line() for key in integrations & replaced}
-        self._groups = Groups(config.route)
+        self._root = config.route
+        self._groups: dict[str, Group] = {}
+        self._groups_of: dict[str, tuple[Group, ...]] = {}
         state = self._state
         state.keep_integrations(integrations)
         last = state.last_sent()
         for alert in list(state.alerts.values()):
             self._place(alert, now)
-        for group in self._groups:
+        for group in list(self._groups.values()):
             if group.key in last:  # it was notified before the restart
                 group.flushed = True
                 group.flush_at = max(group.flush_at, last[group.key] + group.route.group_interval)
@@ -242,7 +206,7 @@ class Dispatcher:
         """What is to be sent now; each must be followed by `finish`."""
         muting: Muting | None = None
         found: list[AlertNotification] = []
-        for group in self._groups:
+        for group in list(self._groups.values()):
             if not group.has_work(now):
                 continue
             muting = muting or self.muting(now)
@@ -262,7 +226,7 @@ class Dispatcher:
     def next_at(self) -> int:
         """When `due` may have something if nothing changes before; `NEVER` if it won't."""
         found = NEVER
-        for group in self._groups:
+        for group in list(self._groups.values()):
             found = min(found, group.flush_at, *group.resend.values())
             for key in group.waiting:
                 line = self._lines[key]
@@ -272,14 +236,14 @@ class Dispatcher:
 
     def hurry(self, now: int) -> None:
         """Look at all groups now instead of after their waiting times, because the job ends."""
-        for group in self._groups:
+        for group in list(self._groups.values()):
             group.flush_at = now
 
     @property
     def is_idle(self) -> bool:
         """True while nothing is under way, and nobody has something to be told that was due."""
         return not any(line.under_way for line in self._lines.values()) and not any(
-            group.waiting for group in self._groups
+            group.waiting for group in self._groups.values()
         )
 
     def muting(self, now: int) -> Muting:
@@ -310,11 +274,23 @@ class Dispatcher:
         """Put an alert into its groups."""
         if alert.pending or alert.id in self._state.held:
             return
-        for group in self._groups.of(alert):
+        for group in self._groups_of_alert(alert):
             group.add(alert, now)
             if group.was_missed(alert):
                 for integration in self._integrations(group):
                     self._owe(alert, integration.key)
+
+    def _groups_of_alert(self, alert: Alert) -> tuple[Group, ...]:
+        """The groups of an alert, made where they don't exist."""
+        if alert.id not in self._groups_of:
+            found = []
+            for route in self._root.find(alert.labels):
+                key = route.group_key(alert.labels)
+                if key not in self._groups:
+                    self._groups[key] = Group(route, key, route.group_labels(alert.labels))
+                found.append(self._groups[key])
+            self._groups_of[alert.id] = tuple(found)
+        return self._groups_of[alert.id]
 
     def _drop_if_done(self, alert: Alert) -> None:
         """Forget an alert that has ended and that nobody must be told of."""
@@ -325,8 +301,10 @@ class Dispatcher:
         self._state.alerts.discard(alert_id)
         self._state.held.discard(alert_id)
         self._state.told.discard(alert_id)
-        for key in self._groups.remove(alert_id):
-            self._state.forget_group(key)
+        for group in self._groups_of.pop(alert_id, ()):
+            group.alerts.discard(alert_id)
+            if not group.alerts and self._groups.pop(group.key, None) is not None:
+                self._state.forget_group(group.key)
 
     # -- integrations
 

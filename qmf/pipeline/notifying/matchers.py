@@ -73,7 +73,7 @@ def parse_matcher(text: str) -> Matcher:
 
 def parse_matchers(texts: Iterable[str]) -> tuple[Matcher, ...]:
     """Read several matchers, as of `parse_matcher`; all must match."""
-    return tuple(parse_matcher(text) for text in texts)
+    return tuple(map(parse_matcher, texts))
 
 
 def parse_query(texts: Sequence[str]) -> tuple[Matcher, ...]:

@@ -82,14 +82,15 @@ class Inhibitor:
         """Index the sources among alerts, and among those that ended a short time ago, with the ns since then."""
         self._rules = rules
         firing = sorted((alert for alert in alerts if alert.is_firing), key=lambda alert: (alert.starts_ns, alert.id))
-        self._sources: list[dict[tuple[str, ...], list[_Source]]] = []
+        #: For each rule by its values: sources, and whether they match the target as well.
+        self._sources: list[dict[tuple[str, ...], list[tuple[Alert, bool]]]] = []
         candidates = [*((alert, 0) for alert in firing), *ended]
         for rule in rules:
-            found: dict[tuple[str, ...], list[_Source]] = {}
+            found: dict[tuple[str, ...], list[tuple[Alert, bool]]] = {}
             for alert, ago in candidates:
                 if (alert.is_firing or ago < rule.outlast) and all_match(rule.source, alert.labels):
                     both = all_match(rule.target, alert.labels)
-                    found.setdefault(_values(rule, alert.labels), []).append(_Source(alert, both))
+                    found.setdefault(_values(rule, alert.labels), []).append((alert, both))
             self._sources.append(found)
 
     def source_of(self, alert: Alert) -> Alert | None:
@@ -102,17 +103,11 @@ class Inhibitor:
             if not sources or not all_match(rule.target, alert.labels):
                 continue
             is_source = all_match(rule.source, alert.labels)
-            for source in sources.get(_values(rule, alert.labels), ()):
-                ends = source.alert.ends_ns
-                if not (is_source and source.is_target) and (ends is None or alert.starts_ns <= ends):
-                    return source.alert
+            for source, is_target in sources.get(_values(rule, alert.labels), ()):
+                ends = source.ends_ns
+                if not (is_source and is_target) and (ends is None or alert.starts_ns <= ends):
+                    return source
         return None
-
-
-@attrs.frozen
-class _Source:
-    alert: Alert
-    is_target: bool
 
 
 def _values(rule: InhibitRule, labels: Mapping[str, str]) -> tuple[str, ...]:

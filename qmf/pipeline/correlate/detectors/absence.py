@@ -29,6 +29,8 @@ from qmf.views.times import duration_text
 class AbsenceDetector(Detector):
     """Detects that no more rows of a subject arrive."""
 
+    _stored = {"seen": "_seen", "last": "_last", "whose": "_origin", "promised": "_promised"}  # noqa: RUF012
+
     def __init__(self, rule: AbsenceRule, key: str, context: DetectorContext) -> None:
         super().__init__(rule, key)
         self._of = rule
@@ -143,15 +145,12 @@ class AbsenceDetector(Detector):
                 due = NEVER if end == NEVER else max(due, end + wait)
         return due
 
-    def _state(self, now: int) -> dict[str, Any]:  # noqa: ARG002 - other detectors need it
-        if self._seen is None:
-            return {}
-        return {"seen": self._seen, "last": self._last, "whose": self._origin, "promised": self._promised}
+    def _state(self, now: int) -> dict[str, Any]:
+        return {} if self._seen is None else super()._state(now)
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        self._seen, self._last = state.get("seen"), state.get("last")
-        self._origin = state.get("whose", [None, None])
-        for source, (at, until) in state.get("promised", {}).items():
+        super()._restore(state)
+        for source, (at, until) in self._promised.items():
             self._promise(source, at, until)
         if self._seen is not None:
             self.due = self._due_without_outages()

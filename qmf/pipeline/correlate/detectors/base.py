@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import attrs
 
@@ -163,11 +163,15 @@ class Detector:
 
     # -- for subclasses
 
-    def _state(self, now: int) -> dict[str, Any]:
-        raise NotImplementedError
+    #: The attributes that are stored, by their keys.
+    _stored: ClassVar[Mapping[str, str]] = {}
+
+    def _state(self, now: int) -> dict[str, Any]:  # noqa: ARG002 - some states are of no use after a time
+        return {key: getattr(self, name) for key, name in self._stored.items()}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        raise NotImplementedError
+        for key in self._stored.keys() & state.keys():
+            setattr(self, self._stored[key], state[key])
 
     def _is_new(self, signal: Signal) -> bool:
         """True unless the signal is an event that was recorded twice."""
@@ -259,7 +263,7 @@ class Detector:
                 found[_GROUP_LABELS.get(text) or (text if text.isidentifier() else f"by_{number}")] = part
         elif self._key:
             found |= {"agent": origin[0], "object": origin[1]}
-            if origin == (None, None):
+            if not any(origin):
                 found["subject"] = subject_of(self._key)
         found |= {name: render_template(self._rule, text, values) for name, text in self._rule.labels.items()}
         return {name: text for name, text in found.items() if text}

@@ -15,6 +15,8 @@ EVENT, MATCHING, OTHER = 0, 1, 2
 class CountDetector(Detector):
     """Keeps the newest events, as many as the rule counts, in a window that slides with them: the oldest decides."""
 
+    _stored = {"events": "_events"}  # noqa: RUF012
+
     def __init__(self, rule: CountRule, key: str) -> None:
         super().__init__(rule, key)
         self._of = rule
@@ -43,7 +45,7 @@ class CountDetector(Detector):
         return {"events": [item for item in self._events if now - item[0] <= self._of.within]}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        self._events = state.get("events", [])
+        super()._restore(state)
         if self._open is not None and self._events:
             self.due = self._events[0][0] + self._of.within
 
@@ -54,12 +56,13 @@ class SequenceDetector(Detector):
     Of several beginnings the newest counts: it leaves most time for the rest.
     """
 
+    _stored = {"begun": "_begun", "until": "due"}  # noqa: RUF012
+
     def __init__(self, rule: SequenceRule, key: str) -> None:
         super().__init__(rule, key)
         self._of = rule
         #: For each step but the last: the events up to it, or none.
         self._begun: list[list[Evidence]] = [[] for _ in rule.steps[1:]]
-        self._until = NEVER
 
     def feed(self, signal: Signal) -> None:
         if not self._is_new(signal):
@@ -81,27 +84,22 @@ class SequenceDetector(Detector):
         self._begun = [[] for _ in self._begun]
         if self._open is None:
             self._raise_alert(signal.at, events[0][0], events, origin=(signal.agent, signal.object), count=len(events))
-        self._until = self.due = signal.at + self._of.clear_after
+        self.due = signal.at + self._of.clear_after
 
     def advance(self, now: int) -> None:
-        if self._open is not None and self._until < now:
-            self._clear_alert(self._until, "it didn't happen again", [])
-            self._until = self.due = NEVER
+        if self._open is not None and self.due < now:
+            self._clear_alert(self.due, "it didn't happen again", [])
+            self.due = NEVER
 
     def _state(self, now: int) -> dict[str, Any]:
         begun = [events if events and now - events[0][0] <= self._of.within else [] for events in self._begun]
-        state: dict[str, Any] = {"begun": begun} if any(begun) else {}
-        if self._open is not None:
-            state["until"] = self._until
-        return state
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self._begun = state.get("begun", self._begun)
-        self._until = self.due = state.get("until", NEVER)
+        return {"begun": begun if any(begun) else None, "until": None if self._open is None else self.due}
 
 
 class JoinDetector(Detector):
     """Keeps the last state of the object, and the last event that is not joined yet; either may come first."""
+
+    _stored = {"matching": "_matching", "waiting": "_waiting", "whose": "_origin"}  # noqa: RUF012
 
     def __init__(self, rule: JoinRule, key: str) -> None:
         super().__init__(rule, key)
@@ -151,7 +149,3 @@ class JoinDetector(Detector):
             name: item for name, item in kept.items() if item is not None and now - item[0] <= self._of.within
         }
         return state | ({"whose": self._origin} if state else {})
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        self._matching, self._waiting = state.get("matching"), state.get("waiting")
-        self._origin = state.get("whose", [None, None])

@@ -22,6 +22,10 @@ from qmf.views.times import duration_text
 class LimitDetector(Detector):
     """Compares a number with the limits; subclasses and owners provide the number."""
 
+    _stored = {  # noqa: RUF012
+        "since": "_since", "good": "_good", "kept": "_kept", "back": "_back", "whose": "_origin", "last": "_last_at",
+    }  # fmt: skip
+
     def __init__(self, rule: ValueRule | RatioRule, key: str) -> None:
         super().__init__(rule, key)
         self._limits: Limits = rule.limits
@@ -176,24 +180,9 @@ class LimitDetector(Detector):
         ends = (good + self._limits.keep for good in self._good if good)
         self.due = min(self._stale_at(), *fires, *ends, NEVER)
 
-    def _state(self, now: int) -> dict[str, Any]:  # noqa: ARG002 - other detectors need it
-        if self.is_idle:
-            return {}
-        return {
-            "since": self._since,
-            "good": self._good,
-            "kept": self._kept,
-            "back": self._back,
-            "whose": list(self._origin),
-            "last": self._last_at,
-        }
+    def _state(self, now: int) -> dict[str, Any]:
+        return {} if self.is_idle else super()._state(now)
 
     def _restore(self, state: Mapping[str, Any]) -> None:
-        self._since = state.get("since", self._since)
-        self._good = state.get("good", self._good)
-        self._kept = state.get("kept", [])
-        self._back = state.get("back")
-        agent, object_ = state.get("whose", (None, None))
-        self._origin = (agent, object_)
-        self._last_at = state.get("last", 0)
+        super()._restore(state)
         self._set_due()
