@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ import attrs
 
 from qmf._text_files import read_text
 from qmf._toml import key_lines
-from qmf.pipeline.correlate.alerts import NAME_LABEL, SEVERITY_LABEL, Alert, AlertState
+from qmf.pipeline.correlate.alerts import NAME_LABEL, SEVERITY_LABEL, Alert, AlertRow, AlertState
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rule_file import load_rules, parse_tables
@@ -405,13 +405,18 @@ def _states(rules: Sequence[Rule], test: RuleTest) -> Iterator[tuple[Check, list
         )
         rows = [row for row in waiting if row[AT] < end]
         waiting = [row for row in waiting if row[AT] >= end]
-        for change in evaluator.step([rows], over):
-            firing.pop(change.alert_id, None)
-            if not change.cleared:
-                firing[change.alert_id] = change.alert()
+        _apply_changes(firing, evaluator.step([rows], over))
         begin = end
         pending = [row.alert() for row in evaluator.pending()]
         yield check, [alert for alert in (*firing.values(), *pending) if alert.name == check.name]
+
+
+def _apply_changes(firing: dict[str, Alert], changes: Iterable[AlertRow]) -> None:
+    """Take alerts that began, changed or ended."""
+    for row in changes:
+        firing.pop(row.alert_id, None)
+        if not row.cleared:
+            firing[row.alert_id] = row.alert()
 
 
 def _signals(plan: ReadPlan, lake: CaseLake) -> list[SignalRow]:
