@@ -6,7 +6,6 @@ A value per window: of a gauge its mean, of a counter its growth per second.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from typing import Any
 
 import attrs
@@ -18,10 +17,11 @@ from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.report.audited import own_object
 from qmf.pipeline.report.source import ReportSource, StoredRollups
 from qmf.pipeline.report.time_range import NS, TimeRange
+from qmf.pipeline.rollup.class_rollup import ClassRollup
 from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS, coarser
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.source import ClassSource, class_sources
-from qmf.pipeline.rollup.windows import ClassRollup, roll_up
+from qmf.pipeline.rollup.windows import roll_up
 from qmf.pipeline.runners.runner import duckdb_batches
 from qmf.schema import TYPES, ClassSchema, Style
 from qmf.views.counters import is_counter
@@ -119,11 +119,10 @@ class _ClassTask:
         """The values as record batches."""
         options, samples = self.options, self.samples
         if samples.samples(None, None) > _MOST_LOADED:
-            with closing(ClassRollup(connection, samples, (options.size,), options.continued)) as rollup:
-                for day in sorted(samples.days):
-                    with rollup.day(day) as tables:
-                        for table in tables.values():
-                            yield from duckdb_batches(connection, _rollup_query(table, self))
+            rollup = ClassRollup(connection, samples, (options.size,), options.continued)
+            for made in rollup.rows(sorted(samples.days)):
+                connection.register(_ROLLED, made.table)
+                yield from duckdb_batches(connection, _rollup_query(_ROLLED, self))
             return
         # Planning costs more than the rows: all days at once, from a table, since the kernel reads them several times.
         rows = samples.sql(connection, sorted(samples.days))

@@ -8,7 +8,6 @@ once, and the reduce makes the windows as well. It knows no runner.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -40,9 +39,6 @@ _SAMPLES, _SHARED, _KEYS, _BASE = "qmf_share", "qmf_shared", "qmf_shared_keys", 
 
 #: By what samples and windows are brought together.
 _OBJECT = ("_agent", "_object")
-
-#: What parts of the time may read of all samples together, and the largest of a task's samples.
-MOST_READ, MOST_OF_TASK = 1.5, 2.0
 
 
 @attrs.frozen
@@ -116,7 +112,7 @@ def divided_rows(runner: Runner, options: RollupOptions, source: ClassSource, li
     days = source.zone_days(zone, options.first, options.last)
     start, end = zone.start_ns(days[0]), zone.end_ns(days[-1])
     own = DividedClass(options, attrs.evolve(source, days={}), start, end)
-    parts = _time_parts(source, start, end, limit, options.base_seconds * 10**9)
+    parts = source.time_parts(start, end, limit, options.base_seconds * 10**9)
     tasks = [SampleFiles(part) for part in parts or _portions(source.of_times(start, end), limit)]
     if any(member.linked for member in source.members):
         earlier = source.of_times(start - LOOK_BACK_DAYS * NS_PER_DAY, start)
@@ -159,27 +155,6 @@ def _load(connection: Any, table: str, schema: Any, batches: Iterator[Any]) -> N
     connection.register("qmf_batches", reader)
     connection.execute(f"create temp table {table} as from qmf_batches")
     connection.unregister("qmf_batches")
-
-
-def _time_parts(source: ClassSource, start: int, end: int, limit: int, step: int) -> list[ClassSource]:
-    """Parts of the samples by time, of about `limit` samples each; none where they would be read too often.
-
-    No window, which is a step long, has samples of two parts.
-    """
-    whole = source.of_times(start, end)
-    files = [file for own in whole.days.values() for _table, file in own]
-    edges, count = [start], 0
-    for file in sorted(files, key=lambda file: file.first_ns or start):
-        at = (file.first_ns or start) // step * step
-        if count >= limit and at > edges[-1]:
-            edges.append(at)
-            count = 0
-        count += file.rows
-    # Many files may begin in one window, before which there are none.
-    parts = [part for times in itertools.pairwise([*edges, end]) if (part := source.of_times(*times)).days]
-    samples = [part.samples(None, None) for part in parts]
-    is_good = sum(samples) <= MOST_READ * whole.samples(None, None) and max(samples) <= MOST_OF_TASK * limit
-    return parts if is_good else []
 
 
 def _portions(source: ClassSource, limit: int) -> Iterator[ClassSource]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -29,6 +30,9 @@ _COLUMNS = (
     *some_columns(RowKind.OBJECTS, "_run", "_seq", "_ts_ns", "_received_ns", "_agent", "_epoch", "_object"),
     *some_columns(RowKind.OBJECTS, "_create_ns", "_delete_ns", "_statistics"),
 )
+
+#: What parts of the time may read of all samples together, and the samples of the largest one, as of their limit.
+MOST_READ, MOST_OF_PART = 1.5, 2.0
 
 
 @attrs.frozen
@@ -116,6 +120,29 @@ class ClassSource:
                 days[date] = files
         times = f"(_ts_ns >= {first_ns} and _ts_ns < {end_ns})"
         return attrs.evolve(self, days=days, where=f"({self.where}) and {times}" if self.where else times)
+
+    def time_parts(self, first_ns: int, end_ns: int, limit: int, step: int) -> list[ClassSource]:
+        """The samples between two times in parts by time, of about `limit` samples each.
+
+        No window, which is a step long, has samples of two parts. There are none where files would be read too often,
+        or a part would be too large.
+        """
+        whole = self.of_times(first_ns, end_ns)
+        files = [file for own in whole.days.values() for _table, file in own]
+        edges, count = [first_ns], 0
+        for file in sorted(files, key=lambda file: file.first_ns or first_ns):
+            at = (file.first_ns or first_ns) // step * step
+            if count >= limit and at > edges[-1]:
+                edges.append(at)
+                count = 0
+            count += file.rows
+        # Many files may begin in one window, before which there are none.
+        parts = [part for times in itertools.pairwise([*edges, end_ns]) if (part := self.of_times(*times)).days]
+        samples = [part.samples(None, None) for part in parts]
+        is_good = (
+            sum(samples) <= MOST_READ * whole.samples(None, None) and max(samples, default=0) <= MOST_OF_PART * limit
+        )
+        return parts if is_good else []
 
     def samples(self, first: str | None, last: str | None) -> int:
         """The number of rows of some days, as of `between`."""

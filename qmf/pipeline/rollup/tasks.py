@@ -18,13 +18,13 @@ from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.days import day as utc_day
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.rollup.class_rollup import ClassRollup
 from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.stream_memory import NewSamples, StreamMemory
 from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange, WindowRollup
-from qmf.pipeline.rollup.tables import OUT, RollupOptions, rollup_table, table_rows
-from qmf.pipeline.rollup.windows import ClassRollup
+from qmf.pipeline.rollup.tables import OUT, RollupOptions, rollup_table
 from qmf.pipeline.runners.runner import duckdb_batches
 
 
@@ -40,16 +40,12 @@ class ClassTask:
     days: tuple[str, ...]
 
     def rows(self, connection: Any) -> Iterator[Any]:
-        """The rows as record batches, those of a day together."""
+        """The rows as record batches."""
         options, zone = self.options, self.options.zone
-        with (
-            lake_errors(options.lake),
-            closing(ClassRollup(connection, self.source, options.sizes, options.continued, zone)) as rollup,
-        ):
-            for day in self.days:
-                with rollup.day(day) as tables:
-                    for size, table in tables.items():
-                        yield from duckdb_batches(connection, table_rows(table, size, zone))
+        rollup = ClassRollup(connection, self.source, options.sizes, options.continued, zone)
+        with lake_errors(options.lake):
+            for rows in rollup.rows(self.days):
+                yield from rows.batches()
 
 
 @attrs.frozen

@@ -26,7 +26,7 @@ pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'qmf[pipeline]'")
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.rollup import divided_class, job
+from qmf.pipeline.rollup import class_rollup, divided_class, job, source
 from qmf.pipeline.rollup.divided_class import DividedClass, SampleFiles
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.stream import RollupStream
@@ -142,12 +142,16 @@ def check_all_ways(samples: list[Sample], stop: int, sizes: tuple[str, ...], tim
         follow(shop, samples, stop, options, from_files)
         expected = batch(options, 300_000)
         assert_equal(batch(attrs.evolve(options, out=f"{folder}/each"), 0), expected)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(class_rollup, "PART_SAMPLES", 2)
+            patch.setattr(source, "MOST_READ", math.inf)
+            assert_equal(batch(attrs.evolve(options, out=f"{folder}/parts"), 0), expected)
         # Days of a class in tasks of their own, or divided by time, by objects, or by what fits the files.
-        for rows, most_read in ((2, 0.0), (2, math.inf), (10, divided_class.MOST_READ)):
+        for rows, most_read in ((2, 0.0), (2, math.inf), (10, source.MOST_READ)):
             divided = attrs.evolve(options, out=f"{folder}/tasks-{rows}-{most_read}")
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(divided_class, "MOST_READ", most_read)
-                patch.setattr(divided_class, "MOST_OF_TASK", math.inf)
+                patch.setattr(source, "MOST_READ", most_read)
+                patch.setattr(source, "MOST_OF_PART", math.inf)
                 assert_equal(batch(divided, 0, ProcessRunner(task_rows=rows)), expected)
         assert_equal(table(options, "stream"), expected)
         assert_equal(table(from_files, "stream"), expected)
@@ -219,6 +223,20 @@ def test_a_member_that_is_seldom_sent_is_looked_for_before_the_day(tmp_path: Pat
     assert (rows["weighed"]["delta"], rows["weighed"]["resets"]) == (5.0, 0)
 
 
+def test_what_is_not_there_on_the_first_day_is_looked_for_before_it(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "lake")
+    day = 86_400
+    shop.put((10, 0), table=SCALE, object="seldom", weighed=Decimal(10))
+    shop.put((10, 0), table=SCALE, object="often", weighed=Decimal(1), level=1)
+    shop.put((day + 10, 0), table=SCALE, object="often", level=2)
+    shop.put((2 * day + 10, 0), table=SCALE, object="seldom", weighed=Decimal(25))
+    shop.put((2 * day + 10, 0), table=SCALE, object="often", weighed=Decimal(9))
+    options = RollupOptions(lake=shop.root, out=f"{tmp_path}/out", first="1970-01-02")
+    for runner in (HERE, ProcessRunner(1), ProcessRunner(2)):
+        rows = [row for row in batch(options, 0, runner) if row["member"] == "weighed"]
+        assert {row["object"]: row["delta"] for row in rows} == {"seldom": 15.0, "often": 8.0}
+
+
 def test_days_of_a_time_zone_without_samples(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "lake")
     hour, day = 3600, 86_400
@@ -286,7 +304,7 @@ def test_the_day_before_a_divided_one_is_read_for_its_last_samples(
     samples, windows = divided_class.file_samples, divided_class.file_windows
     monkeypatch.setattr(divided_class, "file_samples", file_samples)
     monkeypatch.setattr(divided_class, "file_windows", file_windows)
-    monkeypatch.setattr(divided_class, "MOST_READ", most_read)
+    monkeypatch.setattr(source, "MOST_READ", most_read)
     rows = batch(there, 0, ProcessRunner(task_rows=2))
     assert_equal(rows, batch(here, 0))
     # Of each object, its samples of the day, and the last one of each member before.
