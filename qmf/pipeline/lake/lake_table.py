@@ -51,23 +51,33 @@ class LakeTable:
     Methods raise `LakeError` for every failure of the file system or of the object store; the table is as before then.
     """
 
-    def __init__(self, url: str, options: Mapping[str, str] | None = None, *, statistics: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        url: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        statistics: Sequence[str] = (),
+        plain: Sequence[str] = (),
+    ) -> None:
         """Name a table by a path or URL, with options of its object store; nothing is read yet.
 
-        Of some columns' values each file has the limits in the log; of none for the library's choice.
+        Of some columns' values each file has the limits in the log; of none for the library's choice. Of plain columns,
+        whose values seldom repeat, files that jobs write have no dictionary.
         """
         # An executor has a working directory of its own, and so has Spark's Java process.
         self.url = absolute(url)
         self._options = dict(options or {})
         #: The columns of whose values each file has the limits in the log; none for the library's choice.
         self.statistics = tuple(statistics)
+        #: The columns of which files that jobs write have no dictionary.
+        self.plain = tuple(plain)
         self._opened: Any = None
         self._commits = 0
         self._snapshot: TableSnapshot | None = None
 
     def __reduce__(self) -> tuple[Callable[..., LakeTable], tuple[str, dict[str, str]]]:
         # Executors open the table themselves.
-        return functools.partial(LakeTable, statistics=self.statistics), (self.url, self._options)
+        return functools.partial(LakeTable, statistics=self.statistics, plain=self.plain), (self.url, self._options)
 
     # -- reading
 

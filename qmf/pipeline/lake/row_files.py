@@ -77,7 +77,11 @@ def write_rows(
                     [own for own in statistics or table.statistics or exact_statistics(schema) if own not in by]
                 ),
                 target_file_size=target_bytes,
-                writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
+                writer_properties=delta.WriterProperties(
+                    compression="ZSTD",
+                    max_row_group_size=GROUP_ROWS,
+                    column_properties=dict.fromkeys(table.plain, delta.ColumnProperties(dictionary_enabled=False)),
+                ),
             )
             if pulled.error is None:
                 return WrittenRows(tuple(_move_files(table, Path(folder), by, name)), counts)

@@ -77,6 +77,9 @@ OUT = "qmf_out"
 #: where an infinity or a number of more than 64 bits is among them.
 STATISTICS = ("window_start", "package", "class", "agent", "object", "member", "first_ns", "last_ns")
 
+#: The columns without a dictionary in files: with one, writing rows took a third longer, and files were a third larger.
+PLAIN = tuple(name for name, type in ROLLUP_COLUMNS.items() if type != "varchar")
+
 #: The writer of the tables, in their logs.
 WRITER = "rollup"
 
@@ -87,7 +90,7 @@ _READ = {False: "rollup read ", True: "rollup read continued "}
 def rollup_table(options: RollupOptions, by: str) -> LakeTable:
     """A table of roll-ups; `by` is ``batch`` or ``stream``. Each time zone has tables of its own."""
     folder = "" if options.zone.is_utc else f"{options.timezone}/"
-    return LakeTable(f"{absolute(options.out)}/{folder}{by}", options.storage, statistics=STATISTICS)
+    return LakeTable(f"{absolute(options.out)}/{folder}{by}", options.storage, statistics=STATISTICS, plain=PLAIN)
 
 
 def read_version(table: LakeTable, size: str, path: str, *, continued: bool) -> int | None:

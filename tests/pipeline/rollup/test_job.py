@@ -22,6 +22,8 @@ from qmf.schema import TYPES, ClassSchema, Property, Statistic
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'qmf[pipeline]'")
 
+import pyarrow.parquet
+
 from qmf.pipeline.rollup.job import roll_up_lake
 
 pytestmark = pytest.mark.slow
@@ -62,6 +64,18 @@ def files(options: RollupOptions) -> list[tuple[str, str]]:
     """Size and day of each file of the table."""
     table = rollup_table(options, "batch")
     return sorted((file.path.split("/")[0].partition("=")[2], file.date or "") for file in table.snapshot().files)
+
+
+def test_names_have_a_dictionary_in_files_and_numbers_have_none(shop: Shop, options: RollupOptions) -> None:
+    shop.put(*((at, at) for at in range(0, 6000, 60)))
+    roll_up_lake(HERE, options, ignore)
+    (file,) = rollup_table(options, "batch").snapshot().files
+    group = pyarrow.parquet.read_metadata(file.url).row_group(0)
+    columns = (group.column(number) for number in range(group.num_columns))
+    has_dictionary = {column.path_in_schema: column.has_dictionary_page for column in columns}
+    assert has_dictionary["member"]
+    assert not has_dictionary["first_ns"]
+    assert not has_dictionary["last_exact"]
 
 
 def test_what_two_recorders_recorded_counts_once(tmp_path: Path, options: RollupOptions) -> None:
