@@ -31,7 +31,7 @@ help:
 
 setup: $(STAMP)
 
-$(VENV)/.installed-%: pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py scripts/c_extensions.py $(wildcard qmf/bus/engine/native* qmf/bus/frames/walker* qmf/codec/plain_maps* qmf/messaging/arrivals* qmf/agent/model/unknown_names* qmf/protocol/objects/event_forms* qmf/records* qmf/broker/protocols/mqtt/codec/runs*)
+$(VENV)/.installed-%: pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py scripts/c_extensions.py $(shell find qmf -name '*.[ch]')
 	@sh scripts/setup.sh $(VENV) $*
 	@touch $@
 
@@ -78,4 +78,5 @@ check-generated: $(STAMP)
 check: lint typecheck check-generated test
 
 clean:
-	rm -rf $(VENV) .venv-* qmf/bus/engine/*.so qmf/bus/frames/_walker.* qmf/codec/_plain_maps.* qmf/messaging/_arrivals.* qmf/agent/model/_unknown_names.* qmf/protocol/objects/_event_forms.* qmf/_records.* qmf/broker/protocols/mqtt/codec/_runs.* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find qmf -name '*.so' -delete
+	rm -rf $(VENV) .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -13,10 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def commands_of(target: str, venv: Path) -> list[str]:
+def commands_of(target: str, venv: Path, *options: str) -> list[str]:
     """What `make TARGET` would run."""
     done = subprocess.run(
-        ["make", "--dry-run", "--no-print-directory", target, f"VENV={venv}"],
+        ["make", "--dry-run", "--no-print-directory", *options, target, f"VENV={venv}"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -34,6 +34,12 @@ def test_a_command_installs_what_it_needs(target: str, extra: str, tmp_path: Pat
 def test_with_everything_installed_nothing_is(target: str, tmp_path: Path) -> None:
     (tmp_path / ".installed-dev").touch()
     assert not any("setup.sh" in line for line in commands_of(target, tmp_path))
+
+
+@pytest.mark.parametrize("source", ["qmf/bus/gate.c", "qmf/bus/gate.h", "qmf/codec/plain_maps.c"])
+def test_what_is_compiled_is_installed_again_when_its_source_is_newer(source: str, tmp_path: Path) -> None:
+    (tmp_path / ".installed-dev").touch()
+    assert commands_of("test", tmp_path, f"--what-if={source}")[0] == f"sh scripts/setup.sh {tmp_path} dev"
 
 
 @pytest.fixture
