@@ -282,11 +282,10 @@ class SignalReader:
         # A row of nulls: what fails for it fails for all, such as the conversion of a text that is no number.
         pa, schema = import_pyarrow(), self._schemas[table.path]
         with self._register("sample", pa.table([pa.nulls(1, field.type) for field in schema], names=schema.names)):
-            query = f"SELECT {to_duckdb(text, names, ROWS)} AS x FROM sample AS {ROWS}{sources}"
+            made = f"SELECT {to_duckdb(text, names, ROWS)} AS x FROM sample AS {ROWS}{sources}"
             try:
-                self._connection.execute(f"DESCRIBE {query}")
-                type = str(self._connection.fetchall()[0][1])
-                self._connection.execute(query).fetchall()
+                self._connection.execute(f"SELECT typeof(x), x FROM ({made})")
+                type = str(self._connection.fetchall()[0][0])
             except import_duckdb().Error as error:
                 return _reason(error)
         if wanted == "number" and type not in _NUMBERS and not type.startswith(_OTHER_NUMBERS):
