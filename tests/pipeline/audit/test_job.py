@@ -131,7 +131,7 @@ def test_several_tasks_make_the_same_tables(
     if on_spark:
         from qmf.pipeline.runners.spark import SparkRunner
 
-        runner = SparkRunner(request.getfixturevalue("spark"), task_rows=3)
+        runner = SparkRunner(request.getfixturevalue("spark"), task_rows=8)
     shop = Shop("lake")
     first_half(shop)
     following = AuditStream(runner, AuditOptions(lake="lake", out="stream"))

@@ -86,7 +86,7 @@ SAMPLES = st.lists(
     ),
     min_size=1,
     max_size=12,
-)
+).filter(lambda samples: any(item.step for item in samples))  # the first list to be tried says little
 
 
 def record(shop: Shop, samples: Sequence[Sample]) -> Iterator[None]:
@@ -167,7 +167,7 @@ def check_all_ways(samples: list[Sample], stop: int, sizes: tuple[str, ...], tim
         (("1d",), "Asia/Kathmandu"),
     ],
 )
-@examples(2, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(1, deadline=None, suppress_health_check=list(HealthCheck))
 @given(samples=SAMPLES, stop=st.integers(0, 3), continued=st.booleans())
 def test_all_ways_make_the_same_rows(
     samples: list[Sample], stop: int, sizes: tuple[str, ...], timezone: str, continued: bool
