@@ -156,18 +156,15 @@ def _arguments(version: ClassVersion) -> list[LakeColumn]:
 
 def _entries(version: ClassVersion) -> str:
     """Names and values as text of all properties or arguments of a class, null or not."""
-    each = [
-        f"{{'k': {text(_property(at))}, 'v': cast({quote_name(at.name)} as varchar)}}" for at in _arguments(version)
-    ]
-    return ", ".join(each)
+    found = []
+    for column in _arguments(version):
+        # A time is stored under another name.
+        name = column.member if column.part is MemberPart.NANOSECONDS else column.name
+        found.append(f"{{'k': {text(name)}, 'v': cast({quote_name(column.name)} as varchar)}}")
+    return ", ".join(found)
 
 
 def _events(found: str) -> str:
     """Events with their id."""
     identity = ", ".join(f"coalesce(cast({name} as varchar), '')" for name in _IDENTITY)
     return conform(f"(select *, sha256(cast(to_json([{identity}]) as varchar)) as event_id from ({found}))", EVENTS)
-
-
-def _property(column: LakeColumn) -> str:
-    """The name of the property: a time is stored under another name."""
-    return column.member if column.part is MemberPart.NANOSECONDS else column.name

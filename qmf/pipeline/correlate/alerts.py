@@ -146,7 +146,9 @@ class AlertRow:
     def alert(self, detail: Mapping[str, Any] | None = None) -> Alert:
         """The alert after the change."""
         severity = Severity(self.severity).name.lower()
-        labels: dict[str, str] = json.loads(self.labels) or self._plain_labels()
+        labels: dict[str, str] = json.loads(self.labels) or {  # a row that was written before rows had labels
+            NAME_LABEL: self.rule, "agent": self.agent or "", "object": self.object or "", "subject": self.subject
+        }  # fmt: skip
         return Alert(
             id=f"{self.alert_id} {severity}",
             incident=self.alert_id,
@@ -159,12 +161,6 @@ class AlertRow:
             reason=self.reason,
             detail=detail or {},
         )
-
-    def _plain_labels(self) -> dict[str, str]:
-        """The labels of a row that was written before rows had labels."""
-        return {
-            NAME_LABEL: self.rule, "agent": self.agent or "", "object": self.object or "", "subject": self.subject
-        }  # fmt: skip
 
 
 def compact_json(value: object) -> str:

@@ -31,7 +31,7 @@ from qmf.pipeline.correlate.batch_input import (
     signals_of_files,
     whole_pass,
 )
-from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass, count_portions
+from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow, signal_rows
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.runners.runner import Rows, Runner
@@ -140,12 +140,10 @@ def _alerts(
             failed.update((row[0], row[-1]) for row in rows if row[AT] is None)
             yield [row[:-1] for row in rows if row[AT] is not None]
 
-    counts = [EvaluationCounts()]
-    alerts = given.evaluator(left_out).batch(count_portions(portions(), over, counts), over, divided=True)
-    schema = _alert_schema()
-    for table in alert_tables(alerts):
+    evaluator, schema = given.evaluator(left_out), _alert_schema()
+    for table in alert_tables(evaluator.batch(portions(), over)):
         yield from fill_columns(table, schema, _ROW, _ALERT).to_batches()
-    others: list[dict[str, Any]] = [{"signals": counts[0].rows, "misdated": counts[0].misdated}]
+    others: list[dict[str, Any]] = [{"signals": evaluator.rows, "misdated": evaluator.misdated}]
     others += [{"number": number, FAILURE: text} for number, text in failed.items()]
     yield from pa.Table.from_pylist([{_ROW: _OTHER, **row} for row in others], schema).to_batches()
 

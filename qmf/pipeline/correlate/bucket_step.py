@@ -140,8 +140,7 @@ class BucketStep:
         portions = StepPortions(_portions(merged), self.over)
 
         def has(subject: Subject) -> bool:
-            number, key = subject
-            return bucket_of(self.given.hashes[number], key, self.buckets) == bucket
+            return bucket_of(self.given.hashes[subject[0]], subject[1], self.buckets) == bucket
 
         detectors.restore(filter(has, evaluator.expected_subjects()))
         alerts = [alert for orphan in detectors.orphans for alert in orphans_cleared(orphan, self.over.begin)]
@@ -149,7 +148,11 @@ class BucketStep:
         if stored["whole"]:
             evaluator.touched.update(evaluator.detectors)
         states, due = detectors.dump_touched(self.over.end)
-        waiting = [self._waiting(row) for row in portions.waiting]
+        hashes = self.given.hashes
+        waiting = [
+            {"part": WAITING, "hash": hashes[row[RULE]], "key": row[KEY], "content": json.dumps(row[AT:])}
+            for row in portions.waiting
+        ]
         shared = {BUCKET: bucket, "step": self.step}
         yield from _alert_batches(alerts, self.step, ALERT)
         pending = list(evaluator.pending())
@@ -159,10 +162,6 @@ class BucketStep:
         due = min([due, *(row[AT] for row in portions.waiting)])
         figures = (counts.rows, counts.misdated, counts.too_late, len(waiting), len(pending), due)
         yield from _batches([{**dict(zip(NUMBERS, figures, strict=False)), **shared}], FIGURES)
-
-    def _waiting(self, row: SignalRow) -> dict[str, Any]:
-        hash = self.given.hashes[row[RULE]]
-        return {"part": WAITING, "hash": hash, "key": row[KEY], "content": json.dumps(row[AT:])}
 
 
 class _Bucket:

@@ -85,6 +85,7 @@ class Evaluator:
         self.detectors: dict[Subject, Detector] = {}
         #: The subjects that the last pass touched.
         self.touched: set[Subject] = set()
+        self.rows = self.misdated = 0
 
     def restore(self, stored: StoredState) -> bool:
         """Restore a detector, unless it is there; False where its rule is none of these."""
@@ -109,17 +110,15 @@ class Evaluator:
     def expected_signals(self, over: EvaluationPass) -> list[SignalRow]:
         """A row for each subject that is expected, before the time of the pass: the first one of its signals.
 
-        For a batch that is divided by subjects: the subjects of these rows are evaluated though they have no other.
+        For a batch, which is divided by subjects: the subjects of these rows are evaluated though they have no other.
         """
         at = over.begin - 1
         return [(*subject, *seed._replace(at=at, ts=at)) for subject, seed in self._seeds(over).items()]
 
-    def batch(
-        self, portions: Iterable[Sequence[SignalRow]], over: EvaluationPass, *, divided: bool = False
-    ) -> Iterator[AlertRow]:
-        """Evaluate sorted signals, and keep no detector. Signals outside of the time of the pass are left out.
+    def batch(self, portions: Iterable[Sequence[SignalRow]], over: EvaluationPass) -> Iterator[AlertRow]:
+        """Evaluate the sorted signals of some subjects, those of `expected_signals` among them; keep no detector.
 
-        `divided`: these are the signals of some subjects, those of `expected_signals` among them.
+        Signals outside of the time of the pass are left out. Numbers of signals are added to `rows` and `misdated`.
         """
         self._start(over)
         seeds = self._seeds(over)
@@ -131,12 +130,13 @@ class Evaluator:
                 last = subject
                 if subject in seeds:
                     self._detector(subject).feed(seeds.pop(subject))
-                self._feed(subject, [row for row in rows if over.begin <= row[AT] < over.end], over)
+                if over.dated:
+                    self.misdated += sum(row[AT] != row[TS] for row in rows)
+                own = [row for row in rows if over.begin <= row[AT] < over.end]
+                self.rows += len(own)
+                self._feed(subject, own, over)
         if last is not None:
             yield from self._finish_detector(last, over)
-        for subject, seed in () if divided else seeds.items():
-            self._detector(subject).feed(seed)
-            yield from self._finish_detector(subject, over)
 
     def expected_subjects(self) -> list[Subject]:
         """The subjects that are expected from the beginning."""
@@ -243,16 +243,6 @@ def orphans_cleared(stored: StoredState, at: int) -> list[AlertRow]:
     """The ends of the alerts of a rule that was changed or removed, by the state of a detector of it."""
     alerts = open_alerts(stored.name, stored.kind, stored.key, stored.state or "{}")
     return [attrs.evolve(alert.clear(at, "the rule was changed or removed"), rule_hash=stored.hash) for alert in alerts]
-
-
-def count_portions(
-    portions: Iterable[Sequence[SignalRow]], over: EvaluationPass, counts: list[EvaluationCounts]
-) -> Iterator[Sequence[SignalRow]]:
-    """The same portions; what is in them is added to the only item of `counts`."""
-    for portion in portions:
-        misdated = sum(row[AT] != row[TS] for row in portion) if over.dated else 0
-        counts[0] += EvaluationCounts(sum(over.begin <= row[AT] < over.end for row in portion), misdated)
-        yield portion
 
 
 def _groups(rows: Sequence[SignalRow]) -> Iterator[tuple[Subject, Sequence[SignalRow]]]:

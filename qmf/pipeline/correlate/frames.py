@@ -94,7 +94,7 @@ def _signals(given: BatchInput, followed: Mapping[str, Any], path: str, batches:
 
 def _alerts(given: BatchInput, over: EvaluationPass, batches: Iterable[Any]) -> Iterator[Any]:
     """The reduce: alerts of sorted signals of some subjects."""
-    alerts = given.evaluator(frozenset()).batch(map(signal_rows, batches), over, divided=True)
+    alerts = given.evaluator(frozenset()).batch(map(signal_rows, batches), over)
     for table in alert_tables(alerts):
         yield from table.to_batches()
 

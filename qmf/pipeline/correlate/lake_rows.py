@@ -151,9 +151,9 @@ class LakeRows:
         """The position of the present."""
         return self.lake.versions(paths)
 
-    def added_rows(self, after: Position, until: Position, *, since: int = 0) -> dict[str, Any]:
+    def added_rows(self, after: Position, until: Position) -> dict[str, Any]:
         """The rows of `added_files`, as a dataset for each table that has any."""
-        return self.datasets(self.added_files(after, until, since=since))
+        return self.datasets(self.added_files(after, until))
 
     def added_files(self, after: Position, until: Position, *, since: int = 0) -> dict[str, list[TableFile]]:
         """The files whose rows came between two positions, of each table that has any.

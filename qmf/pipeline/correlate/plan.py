@@ -81,9 +81,10 @@ def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass], where: str 
         tables: list[list[InputTable]] = []
         try:
             tables = [list(_tables(rule, selector, known, missing)) for selector in rule.selectors]
-            followed |= {
-                name: tuple(_tables(rule, _selector_of_class(name), known, missing)) for name in rule.follow.values()
-            }
+            for name in rule.follow.values():
+                package, _, plain = name.rpartition(":")
+                selector = RuleSelector(source=SelectedTable.SAMPLES, package=package or None, name=plain)
+                followed[name] = tuple(_tables(rule, selector, known, missing))
         except RuleError as error:
             errors[number], tables = str(error), []
         for role, own in enumerate(tables):
@@ -97,12 +98,6 @@ def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass], where: str 
     )
     texts = tuple(f"{name}: {where} has no {what} yet" for name, what in dict.fromkeys(missing))
     return ReadPlan(tuple(inputs), followed, texts, tuple(complete), errors)
-
-
-def _selector_of_class(name: str) -> RuleSelector:
-    """The objects of a class that a rule follows."""
-    package, _, own = name.rpartition(":")
-    return RuleSelector(source=SelectedTable.SAMPLES, package=package or None, name=own)
 
 
 def _tables(

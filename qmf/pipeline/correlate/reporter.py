@@ -371,71 +371,44 @@ def publish_once(sink: AlertSink, ledger: AlertLedger, alerts: Sequence[AlertRow
     return True
 
 
-class CorrelationReporter:
-    """Connects when it is made, until `close`."""
+class CorrelationReporter(AlertAgent):
+    """The agent of a job, with the ledger of its folder of tables. May be called from any thread."""
 
     def __init__(
-        self,
-        url_or_bus: str | Bus,
-        rules: Sequence[Rule],
-        out: str,
-        stop: threading.Event,
-        *,
-        lake: str,
-        late: int,
-        instance: str,
-        domain: str = "default",
+        self, url_or_bus: str | Bus, rules: Sequence[Rule], out: str, stop: threading.Event, **job: Any
     ) -> None:
-        """Connect, and publish the alerts that are open in the ledger of a folder of tables, as of `AlertAgent`.
+        """Connect, and publish the alerts that are open, until `close`; `stop` ends waiting for the broker.
 
-        `stop` ends waiting for the broker.
+        `job` has the further arguments of `AlertAgent`.
         """
         folder = local_path(out) / _FOLDER
+        self._stop, self._lock = stop, threading.Lock()
         self._ledger = AlertLedger(folder / "ledger.jsonl")
         try:
-            self._agent = AlertAgent(
-                url_or_bus,
-                rules,
-                self._ledger,
-                lake=lake,
-                late=late,
-                instance=instance,
-                domain=domain,
-                state_dir=folder,
-            )  # fmt: skip
+            super().__init__(url_or_bus, rules, self._ledger, state_dir=folder, **job)
         except BaseException:
             self._ledger.close()
             raise
-        self._stop = stop
-        self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """Name of the agent."""
-        return self._agent.name
 
     def replace_rules(self, rules: Sequence[Rule]) -> None:
-        """Other rules are evaluated from now on."""
         with self._lock:
-            self._agent.replace_rules(rules)
+            super().replace_rules(rules)
 
     def report_step(self, step: StepResult) -> None:
         """Publish the statistics of a step."""
-        job = self._agent.job
         with self._lock:
-            job.steps.inc()
-            job.rows.inc(step.counts.rows)
-            job.tooLate.inc(step.counts.too_late)
-            job.misdated.inc(step.counts.misdated)
-            job.stepTime.sample(round(step.seconds * 10**9))
-            job.horizon = max(0, step.horizon)
+            self.job.steps.inc()
+            self.job.rows.inc(step.counts.rows)
+            self.job.tooLate.inc(step.counts.too_late)
+            self.job.misdated.inc(step.counts.misdated)
+            self.job.stepTime.sample(round(step.seconds * 10**9))
+            self.job.horizon = max(0, step.horizon)
 
-    def publish(self, alerts: Sequence[AlertRow]) -> bool:
-        """As `publish_once`; may be called from any thread."""
+    def publish_once(self, alerts: Sequence[AlertRow]) -> bool:
+        """As the function of that name."""
         with self._lock:
-            return publish_once(self._agent, self._ledger, alerts, self._stop)
+            return publish_once(self, self._ledger, alerts, self._stop)
 
     def close(self) -> None:
-        """Close the agent and the ledger."""
-        self._agent.close()
+        super().close()
         self._ledger.close()

@@ -71,13 +71,7 @@ class TaskCorrelationStream(RuleStream):
     """A stream whose steps are made by the tasks of a runner."""
 
     def __init__(
-        self,
-        runner: Runner,
-        options: CorrelateOptions,
-        print_line: Callable[[str], None],
-        *,
-        buckets: int = 16,
-        clock: Callable[[], int] = time.time_ns,
+        self, runner: Runner, options: CorrelateOptions, print_line: Callable[[str], None], *, buckets: int = 16
     ) -> None:
         """Continue from the stored state; otherwise as of `RuleStream`.
 
@@ -90,7 +84,7 @@ class TaskCorrelationStream(RuleStream):
         if stored_step(local_path(options.out)) > (0 if stored is None else stored.stream.step):
             with closing(CorrelationStream(options, lambda _text: None)) as stream:
                 taken = stream.snapshot()
-        super().__init__(attrs.evolve(options, lake=absolute(options.lake)), print_line, clock)
+        super().__init__(attrs.evolve(options, lake=absolute(options.lake)), print_line, time.time_ns)
         self._runner = runner
         try:
             if taken is not None:

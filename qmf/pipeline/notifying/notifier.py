@@ -390,5 +390,5 @@ class JobNotifier(Notifier):
 
     def _sender(self, integration: Integration) -> NotificationSender:
         if isinstance(integration.settings, BusConfig):
-            return BusSender(None if self._bus is None else self._bus.publish)
+            return BusSender(None if self._bus is None else self._bus.publish_once)
         return integration.settings.make_sender()

@@ -168,7 +168,9 @@ class AggregateDetector(LimitDetector):
         self._members: dict[str, _Member] = {}
 
     def feed(self, signal: Signal) -> None:
-        self._drop_stale(signal.at)
+        stale = self._limits.stale
+        if stale is not None:
+            self._members = {name: item for name, item in self._members.items() if signal.at - item.at <= stale}
         name = f"{signal.agent}\n{signal.object}"
         if signal.role == GONE:
             if self._members.pop(name, None) is not None:
@@ -197,11 +199,6 @@ class AggregateDetector(LimitDetector):
             self.compare(signal._replace(agent=whose, object=None), self._compute(numbers))
         else:
             self.on_value_gone(signal.at, reason)
-
-    def _drop_stale(self, now: int) -> None:
-        stale = self._limits.stale
-        if stale is not None:
-            self._members = {name: item for name, item in self._members.items() if now - item.at <= stale}
 
     def _state(self, now: int) -> dict[str, Any]:
         stale = self._limits.stale
