@@ -11,6 +11,7 @@ import importlib
 import linecache
 import os
 from collections.abc import Callable, Mapping
+from types import CodeType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -36,12 +37,18 @@ def compile_function(name: str, source: str, names: Mapping[str, object], owner:
     """
     file = f"<{name} of {owner}>"
     space: dict[str, Any] = dict(names)
-    exec(compile(source, file, "exec"), space)  # our own text, see above
+    exec(_code(source, file), space)
     # Entries without a time are never checked against a disk.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     function = space.pop(name)  # no cycle of function and globals
     assert callable(function)
     return function  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=1024)
+def _code(source: str, file: str) -> CodeType:
+    """The code of a text. Several agents or consoles in a process have the same classes, and so the same texts."""
+    return compile(source, file, "exec")  # our own text, see above
 
 
 def fast_constructor(cls: type[T], *, acyclic: bool = False) -> Callable[..., T]:

@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from qmf import _compile
-from qmf._compile import fast_constructor, filler
+from qmf._compile import compile_function, fast_constructor, filler
 
 
 @attrs.frozen(weakref_slot=False)
@@ -130,3 +130,12 @@ class Derived(Point):
 def test_classes_that_cannot_be_made_so(cls: type) -> None:
     with pytest.raises(TypeError, match="more than slots of its own"):
         fast_constructor(cls)
+
+
+def test_a_text_is_compiled_once_and_its_names_are_each_functions_own() -> None:
+    source = "def read():\n    return value\n"
+    one, two = (compile_function("read", source, {"value": value}, "twice") for value in (1, 2))
+    assert one.__code__ is two.__code__
+    assert (one(), two()) == (1, 2)
+    other = compile_function("read", source, {"value": 3}, "another owner")
+    assert other.__code__.co_filename == "<read of another owner>"
