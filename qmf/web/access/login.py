@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from qmf.web.access.access import WebAccess, caller_of, client_address, unusable_provider
 from qmf.web.access.oidc import LOGIN_TIME, OidcLogins, ProviderError
+from qmf.web.late_routes import LateRoute
 from qmf.web.options import WebOptions
 from qmf.web.problems import Problem
 from qmf.web.scopes import Caller, Proof
@@ -37,7 +38,7 @@ PROVIDER_PATHS = ("/login/provider", "/login/callback")
 
 def router(access: WebAccess, options: WebOptions) -> APIRouter:
     """The routes ``/login`` and ``/logout``; they are for people, and in no description of the interface."""
-    routes = APIRouter(include_in_schema=False)
+    routes = APIRouter(include_in_schema=False, route_class=LateRoute)
 
     @routes.get("/login")
     async def show(request: Request) -> Response:

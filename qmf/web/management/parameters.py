@@ -10,6 +10,7 @@ from starlette.requests import HTTPConnection
 
 from qmf.errors import NotFoundError
 from qmf.web.addresses import API, from_segment
+from qmf.web.late_routes import LateRoute
 from qmf.web.problems import MEDIA_TYPE, Problem
 
 
@@ -90,7 +91,11 @@ def _query_parameters(dependant: Any) -> Iterator[str]:
 def api_router(tag: str, *statuses: int) -> APIRouter:
     """A router of this interface, whose routes have a tag and answer with these problems."""
     return APIRouter(
-        prefix=API, tags=[tag], dependencies=[Depends(no_unknown_parameters)], responses=problems(*statuses)
+        prefix=API,
+        tags=[tag],
+        dependencies=[Depends(no_unknown_parameters)],
+        responses=problems(*statuses),
+        route_class=LateRoute,
     )
 
 

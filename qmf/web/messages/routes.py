@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from qmf.messaging import Message
 from qmf.web.access.access import WebAccess
 from qmf.web.complete_routes import add_routes
+from qmf.web.late_routes import LateRoute
 from qmf.web.messages import contents, requests
 from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.errors import as_problems
@@ -168,10 +169,10 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
     found = APIRouter(lifespan=lifespan)
     for kind in DestinationKind:
         may = Depends(_DestinationRights(kind, services.access))
-        creations = APIRouter(tags=tags, dependencies=[may])
+        creations = APIRouter(tags=tags, dependencies=[may], route_class=LateRoute)
         _CreateRoutes(kind, used, services.access).add_to(creations)
         add_routes(found, creations)
-        consumers = APIRouter(tags=tags, dependencies=[may, Depends(no_query)])
+        consumers = APIRouter(tags=tags, dependencies=[may, Depends(no_query)], route_class=LateRoute)
         PullRoutes(kind, used, services.access).add_to(consumers)
         PushRoutes(kind, used, services.access).add_to(consumers)
         add_routes(found, consumers)

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from qmf.web.consoles import WebConsole
+from qmf.web.late_routes import LateRoute
 from qmf.web.management.parameters import no_unknown_parameters, problems
 from qmf.web.metrics.collecting import Collected, collect
 from qmf.web.metrics.exposition import OPENMETRICS, TEXT, exposition
@@ -45,7 +46,7 @@ def router(services: WebServices) -> APIRouter:
                 stack.push_async_callback(export.close)
             yield
 
-    routes = APIRouter(lifespan=lifespan, tags=["metrics"], responses=problems(503))
+    routes = APIRouter(lifespan=lifespan, tags=["metrics"], responses=problems(503), route_class=LateRoute)
 
     @routes.get(
         "/metrics",

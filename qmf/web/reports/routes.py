@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, Response
 
+from qmf.web.late_routes import LateRoute
 from qmf.web.problems import Problem
 from qmf.web.reports.making import ReportMaker, ReportQuestion
 from qmf.web.scopes import Caller, Scope
@@ -32,7 +33,7 @@ def router(services: WebServices) -> APIRouter:
     """The route; without a lake there is none to report about, which it says."""
     options = services.options
     maker = None if options.lake is None else ReportMaker(options.lake, options.report_time)
-    routes = APIRouter(include_in_schema=False)
+    routes = APIRouter(include_in_schema=False, route_class=LateRoute)
 
     @routes.get(PAGE)
     async def page(
