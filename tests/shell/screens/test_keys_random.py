@@ -10,6 +10,8 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.application.dummy import DummyApplication
 from prompt_toolkit.data_structures import Point
 from prompt_toolkit.input import DummyInput
 from prompt_toolkit.key_binding.key_processor import KeyPress, KeyPressEvent, KeyProcessor
@@ -34,6 +36,9 @@ KEYS = (
     *(Keys.PageDown, Keys.Home, Keys.End, Keys.Left, Keys.Right),
 )
 MOUSE = (MouseEventType.MOUSE_UP, MouseEventType.SCROLL_UP, MouseEventType.SCROLL_DOWN)
+
+#: An event has an application; where none runs, each would make one of its own, with all keys of an editor.
+NOBODY = DummyApplication()
 
 
 class Operated(ScreenApp):
@@ -93,12 +98,13 @@ class Operated(ScreenApp):
             self.line.changed(self.typed)
             return
         pressed = KeyPress(key)
-        event = KeyPressEvent(
-            weakref.ref(self.processor), arg=None, key_sequence=[pressed], previous_key_sequence=[], is_repeat=False
-        )
-        bound = [item for item in self.bindings.get_bindings_for_keys((pressed.key,)) if item.filter()]
-        for item in bound[-1:]:
-            item.call(event)
+        with set_app(NOBODY):
+            event = KeyPressEvent(
+                weakref.ref(self.processor), arg=None, key_sequence=[pressed], previous_key_sequence=[], is_repeat=False
+            )
+            bound = [item for item in self.bindings.get_bindings_for_keys((pressed.key,)) if item.filter()]
+            for item in bound[-1:]:
+                item.call(event)
 
     def write(self, text: str) -> None:
         """Type a text, into a filter if no line is being typed, and finish it."""
