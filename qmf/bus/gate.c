@@ -14,6 +14,7 @@
 #include <Python.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -36,7 +37,6 @@ enum { READ = -1, LEFT = -2 };
 typedef struct {
     PyObject_HEAD
     gate_t gate;
-    int poll;
     PyObject *posted;
     /* Signals that are given when the loop waits, and what they belong to. */
     PyObject *owners[SIGNALS];
@@ -68,10 +68,63 @@ static size_t write_socket(int descriptor, const char *data, size_t size)
 
 static void end_socket(int descriptor) { shutdown(descriptor, SHUT_RDWR); }
 
+static ssize_t receive(int socket, char *data, size_t size)
+{
+    ssize_t count;
+    do
+        count = recv(socket, data, size, MSG_DONTWAIT);
+    while (count < 0 && errno == EINTR);
+    if (count > 0)
+        return count;
+    return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? 0 : -1;
+}
+
+/* Whether the socket is free for a reader, who has it then. */
+static bool become(gate_t *gate, int reader)
+{
+    int nobody = NOBODY;
+    return atomic_compare_exchange_strong(&gate->reader, &nobody, reader);
+}
+
+static void watch_for(const gate_t *gate, int socket, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data = {.fd = socket}};
+    epoll_ctl(gate->poll, EPOLL_CTL_MOD, socket, &event);
+}
+
+static bool take_socket(gate_t *gate)
+{
+    if (gate->socket < 0 || !become(gate, THREAD))
+        return false;
+    watch_for(gate, gate->socket, 0);
+    return true;
+}
+
+static ssize_t read_socket(int socket, int signal, int milliseconds, char *data, size_t size, bool *signaled)
+{
+    struct pollfd both[] = {{.fd = socket, .events = POLLIN}, {.fd = signal, .events = POLLIN}};
+    struct epoll_event event;
+    if (poll(both, 2, milliseconds) <= 0)
+        return 0;
+    if (both[1].revents)
+        *signaled = epoll_wait(signal, &event, 1, 0) > 0;
+    return both[0].revents ? receive(socket, data, size) : 0;
+}
+
+static void give_socket_back(gate_t *gate, int socket)
+{
+    if (gate->socket == socket) {
+        watch_for(gate, socket, EPOLLIN);
+        atomic_store(&gate->reader, NOBODY);
+    } else {
+        close(socket); /* see `unwatch` */
+    }
+}
+
 static int control(Gate *self, int operation, int descriptor, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data = {.fd = descriptor}};
-    if (!epoll_ctl(self->poll, operation, descriptor, &event))
+    if (!epoll_ctl(self->gate.poll, operation, descriptor, &event))
         return 0;
     PyErr_SetFromErrno(PyExc_OSError);
     return -1;
@@ -86,9 +139,16 @@ static PyObject *make(PyTypeObject *type, PyObject *arguments, PyObject *Py_UNUS
     Gate *self = (Gate *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
-    self->poll = poll;
     self->posted = Py_NewRef(posted);
-    self->gate = (gate_t){.epoch = 1, .write = write_socket, .end = end_socket, .wake = wake};
+    self->gate = (gate_t){.epoch = 1,
+                          .poll = poll,
+                          .socket = -1,
+                          .write = write_socket,
+                          .end = end_socket,
+                          .wake = wake,
+                          .take = take_socket,
+                          .read = read_socket,
+                          .give_back = give_socket_back};
     self->gate.counter = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (self->gate.counter < 0) {
         PyErr_SetFromErrno(PyExc_OSError);
@@ -145,22 +205,19 @@ static PyObject *wait_for_events(Gate *self, PyObject *const *arguments, Py_ssiz
         milliseconds = 0;
     struct epoll_event events[EVENTS];
     int given = self->count, found, failure;
-    ssize_t size = -1;
+    ssize_t size = 0;
     self->gate.open = true;
     Py_BEGIN_ALLOW_THREADS
     give(self, given);
-    found = epoll_wait(self->poll, events, EVENTS, milliseconds);
+    found = epoll_wait(self->gate.poll, events, EVENTS, milliseconds);
     failure = found < 0 ? errno : 0;
     for (int i = 0; i < found; i++)
-        if (descriptor >= 0 && events[i].data.fd == descriptor) {
-            do
-                size = recv(descriptor, buffer.buf, (size_t)buffer.len, MSG_DONTWAIT);
-            while (size < 0 && errno == EINTR);
-            if (size < 0)
-                size = errno == EAGAIN || errno == EWOULDBLOCK ? -1 : 0;
-        }
+        if (descriptor >= 0 && events[i].data.fd == descriptor && become(&self->gate, LOOP))
+            size = receive(descriptor, buffer.buf, (size_t)buffer.len);
     Py_END_ALLOW_THREADS
     self->gate.open = false;
+    int loop = LOOP;
+    atomic_compare_exchange_strong(&self->gate.reader, &loop, NOBODY);
     self->gate.epoch++;
     forget(self, given);
     if (descriptor >= 0)
@@ -173,11 +230,11 @@ static PyObject *wait_for_events(Gate *self, PyObject *const *arguments, Py_ssiz
     for (int i = 0; result && i < found; i++) {
         int number = events[i].data.fd;
         long what = (long)events[i].events;
-        if (number == self->gate.counter || (number == descriptor && size < 0))
+        if (number == self->gate.counter || (number == descriptor && !size))
             continue;
         if (number == descriptor) {
             number = READ;
-            what = (long)size;
+            what = size < 0 ? 0 : (long)size;
         }
         PyObject *pair = Py_BuildValue("il", number, what);
         if (!pair || PyList_Append(result, pair))
@@ -252,17 +309,21 @@ static PyObject *watch(Gate *self, PyObject *number)
     int descriptor = (int)PyLong_AsLong(number);
     if (PyErr_Occurred() || control(self, EPOLL_CTL_ADD, descriptor, EPOLLIN))
         return NULL;
+    self->gate.socket = descriptor;
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(unwatch_doc, "unwatch(descriptor)\n\nUndo `watch`.\n");
+PyDoc_STRVAR(unwatch_doc, "unwatch(descriptor)\n\nUndo `watch`.\n\n"
+"Returns: whether another thread waits for the socket, which closes the descriptor.\n");
 
 static PyObject *unwatch(Gate *self, PyObject *number)
 {
     int descriptor = (int)PyLong_AsLong(number);
     if (PyErr_Occurred() || control(self, EPOLL_CTL_DEL, descriptor, 0))
         return NULL;
-    Py_RETURN_NONE;
+    int thread = THREAD;
+    self->gate.socket = -1;
+    return PyBool_FromLong(atomic_compare_exchange_strong(&self->gate.reader, &thread, NOBODY));
 }
 
 static void dealloc(PyObject *object)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from qmf.bus.engine.native import NO_NATIVE, native
 
 #: Of the module that fits; see `GATE_VERSION` in `gate.h`.
-_VERSION = 1
+_VERSION = 2
 #: In place of a descriptor in what `Gate.wait` returns.
 READ, LEFT = -1, -2
 
@@ -40,8 +40,8 @@ class Gate(Protocol):
     def watch(self, descriptor: int, /) -> None:
         """Wait for a socket that `wait` reads, too."""
 
-    def unwatch(self, descriptor: int, /) -> None:
-        """Undo `watch`."""
+    def unwatch(self, descriptor: int, /) -> bool:
+        """Undo `watch`; True if another thread waits for the socket: it will close that descriptor."""
 
     def close(self) -> None:
         """The loop does not wait any more."""

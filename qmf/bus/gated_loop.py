@@ -143,11 +143,12 @@ class GatedLoop(asyncio.SelectorEventLoop):
         self.gate.watch(reader.descriptor)
         self._gated.reader = reader
 
-    def stop_reading(self, reader: SocketReader) -> None:
-        """Undo `read_by`; before the socket is closed."""
-        if self._gated.reader is reader:
-            self._gated.reader = None
-            self.gate.unwatch(reader.descriptor)
+    def stop_reading(self, reader: SocketReader) -> bool:
+        """Undo `read_by`; before the socket is closed. True if another thread will close the descriptor."""
+        if self._gated.reader is not reader:
+            return False
+        self._gated.reader = None
+        return self.gate.unwatch(reader.descriptor)
 
 
 def new_gated_loop() -> GatedLoop | None:

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.thread_actions import ThreadActions
+from qmf.bus.engine.native import Batch
+from qmf.bus.engine.thread_actions import ThreadActions, UnreadBytes
 from qmf.bus.gated_loop import GatedLoop
 
 #: Bytes of a message that another thread sends at most: more might not fit into the socket.
@@ -35,6 +36,9 @@ class LaneUser(Protocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """See asyncio."""
+
+    def on_read_by_other(self, data: bytes, found: tuple[list[Batch], bool, int, int, int | None, bool] | None) -> None:
+        """Another thread has read bytes, and fed them unless `found` is None."""
 
     def write_now(self) -> None:
         """Write what the engine has."""
@@ -66,7 +70,9 @@ class Lane:
         self.descriptor = os.dup(sock.fileno())
         self._unwritten: list[bytes] = []
         self._unwalked: list[bytes] = []
-        self._place = actions.place(loop.gate.address, sock.fileno(), self._unwritten, self._unwalked)
+        self._unread: list[UnreadBytes] = []
+        lists = self._unwritten, self._unwalked, self._unread
+        self._place = actions.place(loop.gate.address, sock.fileno(), *lists)
         self._given_back = False
         transport.pause_reading()
         loop.read_by(self)
@@ -82,28 +88,36 @@ class Lane:
         if self._transport.is_closing():
             self.give_back()
         elif not size:
+            self._take_in(0)
             self.give_back()
             self._transport.resume_reading()  # it finds the end, or the error
         else:
-            try:
+            self._take_in(size)
+
+    def _take_in(self, size: int) -> None:
+        """Process what another thread has read, and then what this one has."""
+        try:
+            while self._unread:
+                self._user.on_read_by_other(*self._unread.pop(0))
+            if size:
                 self._user.buffer_updated(size)
-            except Exception as error:  # noqa: BLE001 - as asyncio does
-                message = "Fatal error: protocol.buffer_updated() call failed."
-                self._loop.call_exception_handler(
-                    {"message": message, "exception": error, "transport": self._transport}
-                )
-                self._transport.abort()
+        except Exception as error:  # noqa: BLE001 - as asyncio does
+            message = "Fatal error: protocol.buffer_updated() call failed."
+            self._loop.call_exception_handler({"message": message, "exception": error, "transport": self._transport})
+            self._transport.abort()
 
     def on_left(self) -> None:
         """See `SocketReader`."""
+        if not self._transport.is_closing():
+            self._take_in(0)
         self._user.write_now()
 
     def give_back(self) -> None:
         """See `SocketReader`."""
         if not self._given_back:
             self._given_back = True
-            self._loop.stop_reading(self)
-            os.close(self.descriptor)
+            if not self._loop.stop_reading(self):
+                os.close(self.descriptor)
 
     # For the transport
 
@@ -122,7 +136,7 @@ class Lane:
     @property
     def has_left(self) -> bool:
         """True if `take_left` has bytes."""
-        return bool(self._unwritten or self._unwalked)
+        return bool(self._unwritten or self._unwalked or self._unread)
 
     # For other threads
 
@@ -151,6 +165,12 @@ class Lane:
     def accept(self, epoch: int, link: Link, delivery_tags: list[int]) -> bool:
         """Accept messages that were received, and write that; as `send`."""
         return self._actions.accept(self._place, epoch, link, delivery_tags)
+
+    def wait_and_read(self, signal: int, seconds: float, reading: tuple[object, ...]) -> bool | None:
+        """Wait for messages of a link, and read them; see `ThreadActions.wait_and_read`."""
+        if self._given_back or self._transport.is_closing() or not self._actions.possible:
+            return None
+        return self._actions.wait_and_read(self._place, signal, seconds, reading)
 
 
 def lane_of(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, user: LaneUser) -> Lane | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import socket
 from collections.abc import Callable
 from typing import cast
@@ -19,6 +20,7 @@ from qmf.bus.channels import client_channel, server_channel
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.native import Batch
 from qmf.bus.lane import Lane, lane_of
 from qmf.bus.transport_owner import NO_OWNER, TransportOwner
 from qmf.sasl.channel import Channel
@@ -347,13 +349,24 @@ class AmqpTransport(asyncio.BufferedProtocol):
         """See asyncio."""
         buffer = self._buffer
         self.octets_in += nbytes
-        self._dispatching, self._flush_requested = True, False
-        try:
-            idle = self.engine.feed(buffer[:nbytes])
-        finally:
-            self._dispatching = False
+        self._on_read(functools.partial(self.engine.feed, buffer[:nbytes]))
         if nbytes == len(buffer) < MAX_READ_BUFFER:
             self._buffer = memoryview(bytearray(2 * nbytes))
+
+    def on_read_by_other(self, data: bytes, found: tuple[list[Batch], bool, int, int, int | None, bool] | None) -> None:
+        """See `LaneUser`."""
+        if found is None:
+            self._on_read(functools.partial(self.engine.feed, data))
+        else:
+            batches, more, _, offset, failure, _ = found
+            self._on_read(functools.partial(self.engine.take_read, data, batches, more, offset, failure))
+
+    def _on_read(self, feed: Callable[[], bool | None]) -> None:
+        self._dispatching, self._flush_requested = True, False
+        try:
+            idle = feed()
+        finally:
+            self._dispatching = False
         if not idle or self._flush_requested or self.engine.events:
             self._dispatch()
             self._flush()

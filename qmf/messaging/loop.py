@@ -125,13 +125,14 @@ class ConnectionLoop:
 class _GatedSignal:
     """A signal of a thread that is given last by the gate of the loop, where that has one."""
 
-    __slots__ = ("_loop", "_signal", "give", "wait")
+    __slots__ = ("_loop", "_signal", "give", "poll", "wait")
 
     def __init__(self, loop: ConnectionLoop, signal: EventSignal) -> None:
         self._loop = loop
         self._signal = signal
         self.give: Callable[[], None] = signal.give
         self.wait: Callable[[float], bool] = signal.wait
+        self.poll = signal.poll
 
     def give_last(self) -> None:
         """See `ThreadSignal`."""

@@ -69,6 +69,9 @@ static uint64_t ACCEPTED, TRANSACTIONAL;
 
 /* Names of attributes of links, and of deliveries. */
 static PyObject *name_received, *name_sent, *name_accepting, *name_confirming, *name_next_tag;
+/* And of what a thread that waits for messages looks at, and changes. */
+static PyObject *name_rows, *name_numbered, *name_direct, *name_unsettled, *name_waiters, *name_threads, *name_fetching,
+    *name_fetching_threads, *name_messages, *name_credit, *name_on_message, *name_extend;
 
 /* A link. HOLDS: messages that the peer accepts without settling them stay unsettled. SKIP: nothing of it is simple.
  * QUIET: that the peer has given credit need not be reported; that it wants it used up is. TAGGED: we receive, and the
@@ -383,6 +386,57 @@ static int read_events(reading_t *reading, void *collector, const Py_buffer *tab
     return 0;
 }
 
+/* What bytes of the peer are fed with, see `feed`. */
+typedef struct {
+    void *transport;
+    void *collector;
+    walker_t *walker;
+    PyObject *rows;
+    size_t limit;
+    int flow;
+} peer_t;
+
+/* See `feed`. */
+static PyObject *feed_bytes(const peer_t *peer, reading_t *reading, const char *data, Py_ssize_t offset, Py_ssize_t end)
+{
+    Py_buffer table;
+    if (PyObject_GetBuffer(peer->rows, &table, PyBUF_SIMPLE))
+        return NULL;
+    if (peer->walker && offset >= 0 && offset < end && has_stop(peer->walker, data, (size_t)end, (size_t)offset)) {
+        PyBuffer_Release(&table);
+        Py_RETURN_NONE;
+    }
+    PyObject *failure = Py_None;
+    int more = -1;
+    if ((reading->batches = PyList_New(0)))
+        more = read_events(reading, peer->collector, &table, peer->limit, peer->flow);
+    while (more == 0 && offset >= 0 && offset < end) {
+        ssize_t room = pn.transport_capacity(peer->transport);
+        if (room <= 0)
+            break;
+        if (room > end - offset)
+            room = end - offset;
+        ssize_t taken = pn.transport_push(peer->transport, data + offset, (size_t)room);
+        offset += room;
+        if (taken != room) {
+            failure = PyLong_FromSsize_t(taken);
+            if (!failure)
+                more = -1;
+            break;
+        }
+        more = read_events(reading, peer->collector, &table, peer->limit, peer->flow);
+    }
+    Py_CLEAR(reading->known);
+    PyBuffer_Release(&table);
+    if (more < 0) {
+        Py_XDECREF(reading->batches);
+        return NULL;
+    }
+    bool idle = peer->walker && !more && failure == Py_None && offset >= end && !pn.transport_pending(peer->transport);
+    return Py_BuildValue("NNKnNN", reading->batches, PyBool_FromLong(more), reading->next, offset,
+                         failure == Py_None ? Py_NewRef(failure) : failure, PyBool_FromLong(idle));
+}
+
 PyDoc_STRVAR(feed_doc,
 "feed(transport, collector, table, links, data, offset, end, limit, flow, next, walker)\n\n"
 "Give the bytes of the peer from `offset` to `end` to proton, and read simple events meanwhile, until one that is not\n"
@@ -406,52 +460,16 @@ static PyObject *feed(PyObject *Py_UNUSED(module), PyObject *const *arguments, P
     reading_t reading = {.links = arguments[3], .next = PyLong_AsUnsignedLongLong(arguments[9])};
     if (PyErr_Occurred())
         return NULL;
-    Py_buffer table, data;
-    if (PyObject_GetBuffer(arguments[2], &table, PyBUF_SIMPLE))
+    Py_buffer data;
+    if (PyObject_GetBuffer(arguments[4], &data, PyBUF_SIMPLE))
         return NULL;
-    if (PyObject_GetBuffer(arguments[4], &data, PyBUF_SIMPLE)) {
-        PyBuffer_Release(&table);
-        return NULL;
-    }
     if (end > data.len)
         end = data.len;
-    if (walker && offset >= 0 && offset < end && has_stop(walker, data.buf, (size_t)end, (size_t)offset)) {
-        PyBuffer_Release(&table);
-        PyBuffer_Release(&data);
-        Py_RETURN_NONE;
-    }
-    PyObject *failure = Py_None;
-    int more = -1;
-    if ((reading.batches = PyList_New(0)))
-        more = read_events(&reading, collector, &table, limit, flow);
-    while (more == 0 && offset >= 0 && offset < end) {
-        ssize_t room = pn.transport_capacity(transport);
-        if (room <= 0)
-            break;
-        if (room > end - offset)
-            room = end - offset;
-        ssize_t taken = pn.transport_push(transport, (const char *)data.buf + offset, (size_t)room);
-        offset += room;
-        if (taken != room) {
-            failure = PyLong_FromSsize_t(taken);
-            if (!failure)
-                more = -1;
-            break;
-        }
-        more = read_events(&reading, collector, &table, limit, flow);
-    }
-    Py_CLEAR(reading.known);
-    PyBuffer_Release(&table);
+    peer_t peer = {transport, collector, walker, arguments[2], limit, flow};
+    PyObject *found = feed_bytes(&peer, &reading, data.buf, offset, end);
     PyBuffer_Release(&data);
-    if (more < 0) {
-        Py_XDECREF(reading.batches);
-        return NULL;
-    }
-    bool idle = walker && !more && failure == Py_None && offset >= end && !pn.transport_pending(transport);
-    return Py_BuildValue("NNKnNN", reading.batches, PyBool_FromLong(more), reading.next, offset,
-                         failure == Py_None ? Py_NewRef(failure) : failure, PyBool_FromLong(idle));
+    return found;
 }
-
 /* Give a delivery a transactional state, as encoded bytes. */
 static void set_state(void *delivery, PyObject *state)
 {
@@ -700,16 +718,15 @@ typedef struct {
     walker_t *walker;
     PyObject *unwritten; /* lists; borrowed */
     PyObject *unwalked;
+    PyObject *unread;
 } lane_t;
 
-/* Enter the gate of the lane that the first of the arguments describes, if it is as it was in the epoch of the second.
- * Returns 1; 0 if it is not; or, with an exception, -1. Nothing from here on may let the interpreter go, or run Python. */
-static int enter(lane_t *lane, PyObject *const *arguments)
+/* The lane that a tuple describes. Returns 0 or, with an exception, -1. */
+static int find_lane(lane_t *lane, PyObject *place)
 {
-    PyObject *place = arguments[0];
-    if (!PyTuple_Check(place) || PyTuple_GET_SIZE(place) != 7 || !PyList_Check(PyTuple_GET_ITEM(place, 5)) ||
-        !PyList_Check(PyTuple_GET_ITEM(place, 6))) {
-        PyErr_SetString(PyExc_TypeError, "a lane is a tuple of five numbers and two lists");
+    if (!PyTuple_Check(place) || PyTuple_GET_SIZE(place) != 8 || !PyList_Check(PyTuple_GET_ITEM(place, 5)) ||
+        !PyList_Check(PyTuple_GET_ITEM(place, 6)) || !PyList_Check(PyTuple_GET_ITEM(place, 7))) {
+        PyErr_SetString(PyExc_TypeError, "a lane is a tuple of five numbers and three lists");
         return -1;
     }
     *lane = (lane_t){
@@ -720,7 +737,17 @@ static int enter(lane_t *lane, PyObject *const *arguments)
         .walker = PyLong_AsVoidPtr(PyTuple_GET_ITEM(place, 4)),
         .unwritten = PyTuple_GET_ITEM(place, 5),
         .unwalked = PyTuple_GET_ITEM(place, 6),
+        .unread = PyTuple_GET_ITEM(place, 7),
     };
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Enter the gate of the lane that the first of the arguments describes, if it is as it was in the epoch of the second.
+ * Returns 1; 0 if it is not; or, with an exception, -1. Nothing from here on may let the interpreter go, or run Python. */
+static int enter(lane_t *lane, PyObject *const *arguments)
+{
+    if (find_lane(lane, arguments[0]))
+        return -1;
     unsigned long long epoch = PyLong_AsUnsignedLongLong(arguments[1]);
     if (PyErr_Occurred())
         return -1;
@@ -824,6 +851,8 @@ static PyObject *accept_at_once(PyObject *Py_UNUSED(module), PyObject *const *ar
     return entered < 0 ? NULL : PyBool_FromLong(entered);
 }
 
+#include "reading.c"
+
 PyDoc_STRVAR(bind_doc,
 "bind(addresses, delivery_event, flow_event, transport_event, accepted, transactional)\n\n"
 "Tell where proton's functions are, and its numbers of what is looked for.\n");
@@ -862,9 +891,27 @@ static PyMethodDef methods[] = {
     {"room", (PyCFunction)(void (*)(void))room, METH_FASTCALL, room_doc},
     {"output", (PyCFunction)(void (*)(void))output, METH_FASTCALL, output_doc},
     {"send_at_once", (PyCFunction)(void (*)(void))send_at_once, METH_FASTCALL, send_at_once_doc},
+    {"read_at_once", (PyCFunction)(void (*)(void))read_at_once, METH_FASTCALL, read_at_once_doc},
     {"accept_at_once", (PyCFunction)(void (*)(void))accept_at_once, METH_FASTCALL, accept_at_once_doc},
     {NULL, NULL, 0, NULL},
 };
+
+static int find_names(void)
+{
+    static const struct {
+        PyObject **name;
+        const char *text;
+    } names[] = {
+        {&name_rows, "rows"},           {&name_numbered, "numbered"},       {&name_direct, "direct"},
+        {&name_unsettled, "unsettled"}, {&name_waiters, "waiters"},         {&name_threads, "threads"},
+        {&name_fetching, "fetching"},   {&name_messages, "messages"},       {&name_fetching_threads, "fetching_threads"},
+        {&name_credit, "credit"},       {&name_on_message, "on_message"},   {&name_extend, "extend"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!(*names[i].name = PyUnicode_InternFromString(names[i].text)))
+            return -1;
+    return 0;
+}
 
 static int start(PyObject *module)
 {
@@ -873,7 +920,7 @@ static int start(PyObject *module)
     name_accepting = PyUnicode_InternFromString("accepting");
     name_confirming = PyUnicode_InternFromString("confirming");
     name_next_tag = PyUnicode_InternFromString("next_tag");
-    if (!name_received || !name_sent || !name_accepting || !name_confirming || !name_next_tag)
+    if (!name_received || !name_sent || !name_accepting || !name_confirming || !name_next_tag || find_names())
         return -1;
     /* Changes with what native.py and this file say to each other, and with `walker_t`: a module that was compiled before
      * is not used. */
@@ -881,7 +928,7 @@ static int start(PyObject *module)
         return -1;
     if (PyModule_AddIntConstant(module, "GATE", GATE_VERSION))
         return -1;
-    return PyModule_AddIntConstant(module, "VERSION", 7);
+    return PyModule_AddIntConstant(module, "VERSION", 8);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -71,7 +71,7 @@ _FUNCTIONS = (
     "pn_transport_pop",
 )
 #: Of the module that fits; see `VERSION` there.
-_VERSION = 7
+_VERSION = 8
 _TRANSACTIONAL = 0x34
 _LOW_60 = (1 << 60) - 1
 _ROW, _FLAGS = struct.Struct("=QII"), struct.Struct("=I")
@@ -88,6 +88,7 @@ class Native:
         self.send, self.room, self.accept = module.send, module.room, module.accept
         self.send_at_once: Callable[..., bool] = module.send_at_once
         self.accept_at_once: Callable[..., bool] = module.accept_at_once
+        self.read_at_once: Callable[..., bool | None] = module.read_at_once
         events = (proton.Event.DELIVERY.number, proton.Event.LINK_FLOW.number, proton.Event.TRANSPORT.number)
         addresses = [address(ffi.addressof(lib, name)) for name in _FUNCTIONS]
         module.bind(addresses, *events, int(proton.Delivery.ACCEPTED), _TRANSACTIONAL)

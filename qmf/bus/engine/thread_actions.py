@@ -13,11 +13,14 @@ from qmf.bus.engine.decisions import Decisions
 from qmf.bus.engine.deliveries import Deliveries
 from qmf.bus.engine.flow_answers import FlowAnswers
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.native import Native
+from qmf.bus.engine.link_table import LinkTable
+from qmf.bus.engine.native import Batch, Native
 from qmf.bus.engine.sent_frames import SentFrames
 
+#: Bytes that another thread has read, and what has come of them, as `Native.feed` returns it; None if they wait.
+UnreadBytes = tuple[bytes, tuple[list[Batch], bool, int, int, int | None, bool] | None]
 #: A connection for the compiled functions; see `lane_t` in `native.c`.
-Place = tuple[int, int, int, int, int, list[bytes], list[bytes]]
+Place = tuple[int, int, int, int, int, list[bytes], list[bytes], list[UnreadBytes]]
 
 
 class ThreadActions:
@@ -32,6 +35,7 @@ class ThreadActions:
         events: Sized,
         deliveries: Deliveries,
         decisions: Decisions,
+        received: tuple[LinkTable, int, int],
     ) -> None:
         """Prepare the actions of an engine.
 
@@ -39,6 +43,7 @@ class ThreadActions:
             native: the compiled functions.
             addresses: those of proton's transport and collector.
             sent_frames, answers, events, deliveries, decisions: parts of the engine.
+            received: the table of links, the bytes of the largest message, and the walker of received frames.
         """
         self._native = native
         self._addresses = addresses
@@ -47,13 +52,21 @@ class ThreadActions:
         self._events = events
         self._deliveries = deliveries
         self._decisions = decisions
+        self._input = (*received, deliveries)
 
     @property
     def possible(self) -> bool:
         """True if nothing has to be done before. The connection is open, and neither closed nor freed."""
         return not (self._events or self._answers.waits or self._decisions.waiting) and bool(self._sent_frames.walker)
 
-    def place(self, gate: int, descriptor: int, unwritten: list[bytes], unwalked: list[bytes]) -> Place:
+    def place(
+        self,
+        gate: int,
+        descriptor: int,
+        unwritten: list[bytes],
+        unwalked: list[bytes],
+        unread: list[UnreadBytes],
+    ) -> Place:
         """What the actions are called with.
 
         Args:
@@ -61,8 +74,9 @@ class ThreadActions:
             descriptor: of the socket.
             unwritten: gets bytes that the socket does not take. They come before all other output.
             unwalked: the same for bytes that have to pass `walk` first.
+            unread: gets what was read and is not simple. It comes before all other input.
         """
-        return gate, descriptor, *self._addresses, self._sent_frames.walker, unwritten, unwalked
+        return gate, descriptor, *self._addresses, self._sent_frames.walker, unwritten, unwalked, unread
 
     def walk(self, data: bytes) -> bytes:
         """What is to be written of bytes that were left in `unwalked`."""
@@ -98,3 +112,19 @@ class ThreadActions:
             False if the epoch is over: nothing has happened.
         """
         return self._native.accept_at_once(place, epoch, link.received, delivery_tags)
+
+    def wait_and_read(self, place: Place, signal: int, seconds: float, reading: tuple[object, ...]) -> bool | None:
+        """Wait for messages of one link, and take them in.
+
+        Args:
+            place: as of `send`.
+            signal: descriptor of an epoll, which ends the wait, too.
+            seconds: for which to wait.
+            reading: what belongs to the link, for `reading.c`: the link; the window of its credit, its messages, the
+                condition of those that wait, its session, the receiver and the connection of its deliveries, and how
+                those are made.
+
+        Returns:
+            whether something may have happened; None, at once, if this cannot be now.
+        """
+        return self._native.read_at_once(place, signal, seconds, (*self._input, *reading))

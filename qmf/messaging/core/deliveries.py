@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from qmf.bus.client.network_connection import NetworkConnection
@@ -157,21 +157,30 @@ DeliveryMaker = Callable[
 ]
 
 
-def delivery_maker() -> DeliveryMaker:
-    """How deliveries are made: by the compiled functions, where they are installed."""
+#: What the compiled functions make deliveries with, see `reading.c`: `make`, their class, `places`, their numbers.
+MakerParts = tuple[Callable[..., list[ReceivedDelivery]], type[ReceivedDelivery], bytes, Iterator[int]]
+
+
+def maker_parts() -> MakerParts | None:
+    """How the compiled functions make deliveries; None where they are not installed."""
     compiled = arrival_functions()
     if compiled is None:
+        return None
+    slots = ("receiver", "_network", "_link", "number", "confirmed", "lost", "delivery_tag", "data")
+    return compiled.make, ReceivedDelivery, compiled.places(ReceivedDelivery, slots), _numbers
+
+
+def delivery_maker() -> DeliveryMaker:
+    """How deliveries are made: by the compiled functions, where they are installed."""
+    parts = maker_parts()
+    if parts is None:
         return _make_each
-    make, slots = (
-        compiled.make,
-        ("receiver", "_network", "_link", "number", "confirmed", "lost", "delivery_tag", "data"),
-    )
-    places = compiled.places(ReceivedDelivery, slots)
+    make, kind, places, numbers = parts
 
     def make_all(
         receiver: DeliveryReceiver, network: NetworkConnection, link: Link, messages: list[tuple[int | None, bytes]]
     ) -> list[ReceivedDelivery]:
-        return make(ReceivedDelivery, places, (receiver, network, link, next(_numbers), False, False), messages)
+        return make(kind, places, (receiver, network, link, next(numbers), False, False), messages)
 
     return make_all
 

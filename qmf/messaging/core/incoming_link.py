@@ -16,7 +16,8 @@ from qmf.messaging.core.acknowledgement import Acknowledgements
 from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
 from qmf.messaging.core.arrived_messages import ArrivedMessages
 from qmf.messaging.core.credit_window import CreditWindow
-from qmf.messaging.core.deliveries import ReceivedDelivery, data_of
+from qmf.messaging.core.deliveries import ReceivedDelivery, data_of, maker_parts
+from qmf.messaging.core.thread_signal import ThreadSignal
 from qmf.messaging.core.unconfirmed import UnconfirmedDeliveries
 from qmf.messaging.core.waiting import CLOSE_TIMEOUT, deadline_of
 from qmf.messaging.exceptions import DecodeError, Empty, FetchError, MessagingError, Timeout
@@ -37,10 +38,12 @@ class IncomingSession(LinkSession, Protocol):
     Attributes:
         endpoint: the session of the API.
         error: why it failed, or None.
+        on_message: called for each message that arrives, on the loop's thread; or None.
     """
 
     endpoint: object
     error: MessagingError | None
+    on_message: Callable[[], None] | None
 
     @property
     def ended(self) -> bool:
@@ -62,10 +65,12 @@ class IncomingLink(AddressedLink):
     _kind = "Receiver"
 
     __slots__ = (
+        "_alone",
         "_blocked",
         "_confirming",
         "_draining",
         "_fetching",
+        "_maker",
         "_owner",
         "_unconfirmed",
         "arrived",
@@ -93,6 +98,9 @@ class IncomingLink(AddressedLink):
         self._owner = session
         self.window = CreditWindow(capacity)
         self.arrived = ArrivedMessages(self.window, acknowledgements, kind, reader)
+        self._maker = maker_parts()
+        #: The last message that a thread waited for came alone: the next one may be read by who waits.
+        self._alone = True
         self._draining = False
         #: Messages whose acknowledgement the broker has to confirm, by delivery tag.
         self._confirming: dict[int, ReceivedDelivery] = {}
@@ -259,7 +267,7 @@ class IncomingLink(AddressedLink):
             MessagingError: the receiver, its session or its connection failed, and no message is left.
         """
         delivery: ReceivedDelivery | None = None
-        waiting = object()
+        waiting, reads = object(), self._alone
 
         def has_message() -> bool:
             nonlocal delivery
@@ -272,18 +280,37 @@ class IncomingLink(AddressedLink):
                 raise error
             return delivery is not None
 
+        def wait(signal: ThreadSignal, seconds: float) -> bool:
+            nonlocal reads
+            found = self._wait_and_read(signal, seconds) if reads else None
+            if found is None:
+                return signal.wait(seconds)
+            reads = not found  # what has come is for others, too: the loop's thread has to be woken up for that anyway
+            return found
+
         self._blocked.add(waiting)
         try:
             if self.needs_grant():
                 grant_soon()
-            self._session.condition.wait_on_thread(has_message, timeout, fetching=True)
+            self._session.condition.wait_on_thread(has_message, timeout, fetching=True, wait=wait)
         except BaseException:
             if delivery is not None:
                 self.arrived.put_back(delivery)
             raise
         finally:
             self._blocked.discard(waiting)
+        self._alone = not self.arrived.messages
         return delivery
+
+    def _wait_and_read(self, signal: ThreadSignal, seconds: float) -> bool | None:
+        """Wait for messages and read them in place of the loop's thread; see `ThreadActions.wait_and_read`."""
+        network, link, poll, maker = self._network, self._link, signal.poll, self._maker
+        if network is None or link is None or poll is None or maker is None or self.resumable or self._draining:
+            return None
+        if (lane := network.transport.lane) is None:
+            return None
+        own = link, self.window, self.arrived, self._session.condition, self._owner, self, network, maker
+        return lane.wait_and_read(poll, seconds, own)
 
     def _failure(self) -> MessagingError | None:
         try:

@@ -27,6 +27,10 @@ class ThreadSignal(Protocol):
             False if it did not come within so many seconds, more than 0.
         """
 
+    @property
+    def poll(self) -> int | None:
+        """The descriptor of an epoll that tells of the signal; None where there is none."""
+
 
 class EventSignal:
     """A counter of the kernel, whose changes are what is waited for; it is never read.
@@ -65,6 +69,11 @@ class EventSignal:
         """See `ThreadSignal`."""
         return bool(self._poll.poll(seconds, 1))
 
+    @property
+    def poll(self) -> int:
+        """See `ThreadSignal`."""
+        return self._poll.fileno()
+
     def __del__(self) -> None:
         if hasattr(self, "number"):
             os.close(self.number)
@@ -87,6 +96,11 @@ class LockSignal:
     def wait(self, seconds: float) -> bool:
         """See `ThreadSignal`."""
         return self._lock.acquire(timeout=seconds)
+
+    @property
+    def poll(self) -> None:
+        """See `ThreadSignal`."""
+        return None
 
 
 def thread_signal() -> ThreadSignal:

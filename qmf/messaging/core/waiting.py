@@ -19,6 +19,10 @@ CLOSE_TIMEOUT = 10.0
 SIGNAL_INTERVAL = 0.2
 
 
+def _wait(signal: ThreadSignal, seconds: float) -> bool:
+    return signal.wait(seconds)
+
+
 class Condition:
     """Wakes up coroutines of one event loop, and other threads, that wait for a predicate.
 
@@ -27,22 +31,22 @@ class Condition:
 
     Attributes:
         new_signal: makes the signal of a thread.
+        waiters, fetching: what coroutines wait for, and until which time of the loop; `fetching` for messages.
+        threads, fetching_threads: the signals that threads wait for; each thread has one.
         fetches: how often somebody has begun to wait for messages; about as often, if several do at once.
     """
 
     def __init__(self) -> None:
         self.new_signal: Callable[[], ThreadSignal] = thread_signal
         self.fetches = 0
-        #: What waits, and until which time of the loop.
-        self._waiters: dict[asyncio.Future[None], float | None] = {}
-        self._fetching: dict[asyncio.Future[None], float | None] = {}
+        self.waiters: dict[asyncio.Future[None], float | None] = {}
+        self.fetching: dict[asyncio.Future[None], float | None] = {}
         #: One timer for all, since most waits end long before their deadline; and when it is due.
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._due = 0.0
-        #: The signals that threads wait for; each thread has one.
-        self._threads: deque[ThreadSignal] = deque()
-        self._fetching_threads: deque[ThreadSignal] = deque()
+        self.threads: deque[ThreadSignal] = deque()
+        self.fetching_threads: deque[ThreadSignal] = deque()
         self._of_thread = threading.local()
 
     def notify(self, *, alone: bool = False) -> None:
@@ -52,23 +56,23 @@ class Condition:
             alone: a message has arrived, and no other: who fetches it may send next.
         """
         self.notify_answered()
-        if self._fetching:
-            waiters, self._fetching = self._fetching, {}
+        if self.fetching:
+            waiters, self.fetching = self.fetching, {}
             _wake(waiters)
-        if self._fetching_threads:
-            _release(self._fetching_threads, last=alone)
+        if self.fetching_threads:
+            _release(self.fetching_threads, last=alone)
 
     def awaits_answers(self) -> bool:
         """Whether `notify_answered` would wake up anybody."""
-        return bool(self._waiters or self._threads)
+        return bool(self.waiters or self.threads)
 
     def notify_answered(self) -> None:
         """Messages that were sent, or acknowledged, are answered: the predicates that may be about them."""
-        if self._waiters:
-            waiters, self._waiters = self._waiters, {}
+        if self.waiters:
+            waiters, self.waiters = self.waiters, {}
             _wake(waiters)
-        if self._threads:
-            _release(self._threads)
+        if self.threads:
+            _release(self.threads)
 
     async def wait_for(
         self, predicate: Callable[[], bool], deadline: float | None = None, *, fetching: bool = False
@@ -100,7 +104,7 @@ class Condition:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         self.fetches += fetching
-        (self._fetching if fetching else self._waiters)[waiter] = deadline
+        (self.fetching if fetching else self.waiters)[waiter] = deadline
         if deadline is not None and (self._timer is None or deadline < self._due or loop is not self._loop):
             self._set_timer(loop, deadline)
         try:
@@ -108,22 +112,30 @@ class Condition:
         except TimeoutError:
             return False
         finally:
-            (self._fetching if fetching else self._waiters).pop(waiter, None)
+            (self.fetching if fetching else self.waiters).pop(waiter, None)
         return True
 
-    def wait_on_thread(self, predicate: Callable[[], bool], timeout: float | None, *, fetching: bool = False) -> bool:
+    def wait_on_thread(
+        self,
+        predicate: Callable[[], bool],
+        timeout: float | None,
+        *,
+        fetching: bool = False,
+        wait: Callable[[ThreadSignal, float], bool] = _wait,
+    ) -> bool:
         """Wait on another thread than the loop's until the predicate is true.
 
         Args:
             predicate: may raise, which ends the wait; evaluated on the thread that waits.
             timeout: seconds to wait; None for no limit.
             fetching: it is only about messages that arrive, and failures.
+            wait: waits for the signal of the thread, or for the same in another way, as `ThreadSignal.wait` does.
 
         Returns:
             False if it was not true within `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        threads = self._fetching_threads if fetching else self._threads
+        threads = self.fetching_threads if fetching else self.threads
         self.fetches += fetching
         signal = self.signal_of_thread()
         threads.append(signal)
@@ -132,7 +144,7 @@ class Condition:
                 left = SIGNAL_INTERVAL if deadline is None else min(SIGNAL_INTERVAL, deadline - time.monotonic())
                 if left <= 0:
                     return False
-                if signal.wait(left) and signal not in threads:
+                if wait(signal, left) and signal not in threads:
                     threads.append(signal)
             return True
         finally:
@@ -164,7 +176,7 @@ class Condition:
             return
         self._timer, now = None, max(loop.time(), self._due)  # timers may be early by the clock's resolution
         later: list[float] = []
-        for waiter, deadline in (*self._waiters.items(), *self._fetching.items()):
+        for waiter, deadline in (*self.waiters.items(), *self.fetching.items()):
             if deadline is None or waiter.done():
                 continue
             if deadline <= now:

@@ -46,7 +46,7 @@ class Client:
         self.unwritten: list[bytes] = []
         self.unwalked: list[bytes] = []
         self.unsettled: dict[int, object] = {}
-        self.place = self.actions.place(gate.address, self.ours.fileno(), self.unwritten, self.unwalked)
+        self.place = self.actions.place(gate.address, self.ours.fileno(), self.unwritten, self.unwalked, [])
 
     def send(self, data: bytes, epoch: int, link: Link | None = None, backlog: int = BACKLOG) -> bool:
         assert self.actions.possible

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from bus.peer import Peer
@@ -79,11 +80,11 @@ def test_a_fetch_that_has_its_message_gets_no_credit_for_another_one(monkeypatch
             script.do(lambda peer: script.send(peer, script.links[0]))
 
         def wait_and_go_on_late(
-            condition: Condition, predicate: Callable[[], bool], timeout: float | None, *, fetching: bool = False
+            condition: Condition, predicate: Callable[[], bool], timeout: float | None, **options: Any
         ) -> bool:
             wait_until(lambda: credit_at(script, session) == 2, "credit for the call that waits")
             send("0")
-            result = wait(condition, predicate, timeout, fetching=fetching)
+            result = wait(condition, predicate, timeout, **options)
             send("1")  # arrives while the call has its message, and has not returned
             wait_until(lambda: receiver.available() == 1)
             return result
