@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import socket
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from qmf.bus.channels import client_channel, server_channel
 from qmf.bus.engine.engine import Engine
@@ -154,7 +153,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         self._flush()
         if self._scheduled is not None:
             self._scheduled.cancel()
-            self._flush_scheduled()
+            self._end_scheduled()
             return
         if self.engine.events and self._dispatch():
             self._flush()
@@ -349,22 +348,22 @@ class AmqpTransport(asyncio.BufferedProtocol):
         """See asyncio."""
         buffer = self._buffer
         self.octets_in += nbytes
-        self._on_read(functools.partial(self.engine.feed, buffer[:nbytes]))
+        self._on_read(self.engine.feed, buffer[:nbytes])
         if nbytes == len(buffer) < MAX_READ_BUFFER:
             self._buffer = memoryview(bytearray(2 * nbytes))
 
     def on_read_by_other(self, data: bytes, found: tuple[list[Batch], bool, int, int, int | None, bool] | None) -> None:
         """See `LaneUser`."""
         if found is None:
-            self._on_read(functools.partial(self.engine.feed, data))
+            self._on_read(self.engine.feed, data)
         else:
             batches, more, _, offset, failure, _ = found
-            self._on_read(functools.partial(self.engine.take_read, data, batches, more, offset, failure))
+            self._on_read(self.engine.take_read, data, batches, more, offset, failure)
 
-    def _on_read(self, feed: Callable[[], bool | None]) -> None:
+    def _on_read(self, feed: Callable[..., bool | None], *what: Any) -> None:
         self._dispatching, self._flush_requested = True, False
         try:
-            idle = feed()
+            idle = feed(*what)
         finally:
             self._dispatching = False
         if not idle or self._flush_requested or self.engine.events:
@@ -437,9 +436,13 @@ class AmqpTransport(asyncio.BufferedProtocol):
         self._timer = self._loop.call_later(LINGER, self.abort)
 
     def _flush_scheduled(self) -> None:
+        self._flush()
+        self._end_scheduled()
+
+    def _end_scheduled(self) -> None:
+        """What was scheduled is written."""
         self._scheduled = None
         self._pending.count -= 1
-        self._flush()
         if self._dispatch():
             self._flush()
         self._end_turn()

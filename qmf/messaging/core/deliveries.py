@@ -85,7 +85,12 @@ class ReceivedDelivery:
     def accept_all(deliveries: Sequence[ReceivedDelivery], transaction: bytes | None = None) -> None:
         """Report to the brokers that messages were processed; with a transaction, it takes effect with that."""
         if len(deliveries) == 1 and transaction is None:
-            deliveries[0].settle(Outcome.ACCEPTED)
+            (delivery,) = deliveries
+            if delivery.keeps_outcome:
+                delivery.settle(Outcome.ACCEPTED)
+            elif delivery.delivery_tag is not None:
+                delivery._network.engine.decisions.accept_all(delivery._link, [delivery.delivery_tag])
+                delivery._network.transport.flush_soon()
             return
         tags: dict[Link, list[int]] = {}
         networks: dict[Link, NetworkConnection] = {}
