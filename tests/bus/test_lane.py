@@ -58,6 +58,9 @@ class _User:
     def buffer_updated(self, nbytes: int) -> None:
         raise AssertionError
 
+    def on_read_by_other(self, data: bytes, found: object) -> None:
+        raise AssertionError
+
     def write_now(self) -> None:
         raise AssertionError
 
