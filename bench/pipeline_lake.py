@@ -80,8 +80,13 @@ def peak(pid: int) -> float:
 
 @contextmanager
 def peaks() -> Iterator[dict[str, float]]:
-    """Peaks in MB of processes that this one starts meanwhile: `java`, and the largest of Spark's `python` workers."""
-    found: dict[str, float] = {"java": 0.0, "python": 0.0}
+    """What processes need that this one starts meanwhile; up to date each 0.2 s.
+
+    Yields:
+        peaks in MB, of `java` and of the largest of Spark's `python` workers; and the `processor` seconds of all.
+    """
+    found: dict[str, float] = {"java": 0.0, "python": 0.0, "processor": 0.0}
+    used: dict[int, float] = {}  # also of those that have ended
     ended = threading.Event()
 
     def look() -> None:
@@ -89,13 +94,15 @@ def peaks() -> Iterator[dict[str, float]]:
         while not ended.wait(0.2):
             for child in me.children(recursive=True):
                 try:
-                    name = child.name()
+                    name, times = child.name(), child.cpu_times()
                 except psutil.NoSuchProcess:
                     continue
+                used[child.pid] = times.user + times.system
                 # What Java forks is for a moment as large as Java, under the name of the thread that did it.
-                kind = next((kind for kind in found if name.startswith(kind)), None)
+                kind = next((kind for kind in ("java", "python") if name.startswith(kind)), None)
                 if kind is not None:
                     found[kind] = max(found[kind], peak(child.pid))
+            found["processor"] = sum(used.values())
 
     looker = threading.Thread(target=look)
     looker.start()

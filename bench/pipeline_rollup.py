@@ -15,16 +15,14 @@ does other work as well, compare processor seconds.
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import psutil
 import pyarrow
 import pyarrow.compute
 import pyarrow.dataset
@@ -62,23 +60,16 @@ copy (
 """
 
 
-def processor_seconds() -> float:
-    """Of this process and all that it started."""
-    own, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    total = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
-    for child in psutil.Process().children(recursive=True):
-        times = child.cpu_times()
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
+def timed(work: Callable[[str, str], float | None], root: str, others: Mapping[str, float]) -> dict[str, Any]:
+    """Run a work from a lake to a folder: its answer, seconds, and processor seconds with those of `others`."""
 
+    def used() -> float:
+        return time.process_time() + others["processor"]
 
-def timed(work: Callable[[str, str], float | None], root: str) -> dict[str, Any]:
-    """Run a work from a lake to a folder: its answer, seconds, and processor seconds."""
     with tempfile.TemporaryDirectory() as out:
-        processor, started = processor_seconds(), time.perf_counter()
+        processor, started = used(), time.perf_counter()
         work(root, out)
-        took, used = time.perf_counter() - started, processor_seconds() - processor
-        return {"answer": growth(out), "seconds": took, "processor": used}
+        return {"seconds": time.perf_counter() - started, "processor": used() - processor, "answer": growth(out)}
 
 
 def growth(out: str) -> float | None:
@@ -165,15 +156,15 @@ def one(values: int) -> dict[str, Any]:
             DeltaLake(str(path)).create()
             recorded = fill(DeltaLake(str(path)), count // VALUES, 100_000, level)
         recording = peak(os.getpid())
-        timed(by_command, warm)
-        results = {"command": timed(by_command, root), "duckdb": timed(by_duckdb, root)}
+        timed(by_command, warm, found)
+        results = {"command": timed(by_command, root, found), "duckdb": timed(by_duckdb, root, found)}
         spark = session("local[2]", name="bench", partitions=None)
         spark.sparkContext.setLogLevel("ERROR")
         for name, work in (("on spark", on_spark(spark)), ("plain spark", by_plain_spark(spark))):
-            timed(work, warm)
-            results[name] = timed(work, root)
+            timed(work, warm, found)
+            results[name] = timed(work, root, found)
         spark.stop()
-        results["pandas"] = timed(by_pandas, root)
+        results["pandas"] = timed(by_pandas, root, found)
     answers = {result["answer"] for result in results.values() if result["answer"] is not None}
     return {
         "right": len(answers) == 1,

@@ -79,7 +79,7 @@ def measure(folder: Path, workers: int, rounds: int) -> Run:
     """The fastest of some rounds."""
     place = folder / f"workers-{workers}"
     place.mkdir()
-    with standalone(place, workers) as master, started_session(master, workers, small=False) as spark:
+    with standalone(place, workers, apart=True) as master, started_session(master, workers, small=False) as spark:
         runner = SparkRunner(spark)
         for _ in range(2):
             correlate(runner, folder / "small")

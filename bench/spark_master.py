@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,13 @@ _KINDS = {"SparkSubmit": "Java", "CoarseGrainedExecutor": "executors", "deploy.m
 
 
 @contextmanager
-def standalone(folder: Path, workers: int = 2) -> Iterator[str]:
+def standalone(folder: Path, workers: int = 2, *, apart: bool = False) -> Iterator[str]:
     """A standalone master, with workers of one core each, started from pyspark's own distribution.
 
     Args:
         folder: for logs and for what the workers keep.
         workers: how many.
+        apart: each has a processor, and no other one: otherwise Java and Python of one core may work side by side.
 
     Yields:
         its URL.
@@ -44,6 +45,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[str]:
     url = f"spark://127.0.0.1:{port}"
     common = ("--host", "127.0.0.1", "--webui-port", "0")
     own = "org.apache.spark.deploy"
+    processors = sorted(os.sched_getaffinity(0))
     programs: list[tuple[str, ...]] = [(f"{own}.master.Master", *common, "--port", str(port))]
     for number in range(workers):
         place = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"worker-{number}"), url)
@@ -52,7 +54,8 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[str]:
     try:
         for number, arguments in enumerate(programs):
             log = folder / f"{number}.log"
-            started.append(_start(arguments, log))
+            is_apart = apart and number > 0
+            started.append(_start(arguments, log, [processors[number - 1]] if is_apart else processors))
             _await_line(log, "New state: ALIVE" if number == 0 else "Successfully registered with master")
         yield url
     finally:
@@ -62,7 +65,7 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[str]:
             process.wait()
 
 
-def _start(arguments: tuple[str, ...], log: Path) -> subprocess.Popen[bytes]:
+def _start(arguments: tuple[str, ...], log: Path, processors: Sequence[int]) -> subprocess.Popen[bytes]:
     environment = {
         **os.environ,
         "SPARK_LOCAL_IP": "127.0.0.1",
@@ -72,7 +75,12 @@ def _start(arguments: tuple[str, ...], log: Path) -> subprocess.Popen[bytes]:
     command = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
     with log.open("wb") as stream:
         return subprocess.Popen(
-            [command, *arguments], stdout=stream, stderr=subprocess.STDOUT, env=environment, cwd=log.parent
+            [command, *arguments],
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=log.parent,
+            preexec_fn=lambda: os.sched_setaffinity(0, processors),
         )
 
 
