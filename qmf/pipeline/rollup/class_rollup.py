@@ -24,8 +24,9 @@ from qmf.pipeline.rollup.tables import rollup_schema
 from qmf.pipeline.rollup.windows import WINDOWS, ClassRows, made_windows, make_sizes
 from qmf.pipeline.rollup.zones import UTC, Span, WindowGrid, Zone, base_seconds
 
-#: Samples of a part, about: seconds of work, and some hundred megabytes.
-PART_SAMPLES = 2_000_000
+#: Samples of a part at most, about: seconds of work, and some hundred megabytes; and those for which a thread is worth
+#: what DuckDB needs to plan their queries.
+PART_SAMPLES, _LEAST_SAMPLES = 2_000_000, 400_000
 
 #: Parts that are made at once, at most: their samples are in memory.
 _MOST_THREADS = 4
@@ -118,7 +119,7 @@ class ClassRollup:
 
         with ThreadPoolExecutor(threads, "qmf-rollup") as pool:
             try:
-                for part in self._parts(days):
+                for part in self._parts(days, threads):
                     # What is made is in memory until it is taken.
                     while begun and part.samples + sum(item.samples for item, _ in begun) > 2 * threads * PART_SAMPLES:
                         yield take()
@@ -129,12 +130,13 @@ class ClassRollup:
                 for _part, future in begun:
                     future.cancel()
 
-    def _parts(self, days: Sequence[str]) -> Iterator[_Part]:
+    def _parts(self, days: Sequence[str], threads: int) -> Iterator[_Part]:
+        limit = min(PART_SAMPLES, max(_LEAST_SAMPLES, self.source.samples(None, None) // threads))
         known: Future[Any] = Future()
         known.set_result(self._look_back(days))
         for day in days:
             start, end = self.zone.start_ns(day), self.zone.end_ns(day)
-            sources = self.source.time_parts(start, end, PART_SAMPLES, self._base * 10**9)
+            sources = self.source.time_parts(start, end, limit, self._base * 10**9)
             for source in sources if len(sources) > 1 else [self.source.of_day(self.zone, day)]:
                 own = self.connection.cursor()
                 own.execute("set timezone = 'UTC'")
