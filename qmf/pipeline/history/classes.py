@@ -35,7 +35,6 @@ AnySchema = ClassSchema | EventSchema
 
 
 def key_of(version: ClassVersion) -> ClassKey:
-    """The class key of a version."""
     try:
         hash = UUID(version.hash) if version.hash else None
     except ValueError:
@@ -96,8 +95,6 @@ _Convert = Callable[[Any], object]
 
 
 class CellReader:
-    """Makes values of the cells of a class version."""
-
     def __init__(self, columns: Sequence[LakeColumn]) -> None:
         """Prepare the reading of columns of a class version; the agent of a reference is read beside it."""
         # Times in microseconds have their nanoseconds in another column.
@@ -112,7 +109,6 @@ class CellReader:
 
     @classmethod
     def of(cls, version: ClassVersion) -> CellReader:
-        """All columns of a class version."""
         return cls(version.columns)
 
     @property

@@ -94,7 +94,6 @@ def _agents_by_run(changes: Iterable[Row]) -> dict[str, dict[str, Presence]]:
 
 
 def start_of_run(run: str) -> int:
-    """When a run began."""
     return int(run.partition("_")[0])
 
 

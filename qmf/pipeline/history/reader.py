@@ -45,7 +45,6 @@ class LakeReader(Closable):
 
     @property
     def url(self) -> str:
-        """Where the lake is."""
         return self._files.lake.url
 
     def close(self) -> None:
@@ -104,7 +103,6 @@ class LakeReader(Closable):
         return edge_ns
 
     def presences(self, at: int) -> Presences:
-        """The agents that were present."""
         known = self._presences.get(at)
         if known is None:
             # Only the last few: a search in a period asks for many times.

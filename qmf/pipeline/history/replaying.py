@@ -82,12 +82,10 @@ class ReplayAgent:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Receive requests."""
         for binding in (Binding(self._topic, "console.#"), Binding(self._direct, self.info.name, ExchangeKind.DIRECT)):
             self._subscriptions.append(await self._bus.subscribe(binding, self._on_message))
 
     async def close(self) -> None:
-        """Receive nothing any more."""
         for subscription in self._subscriptions:
             await subscription.close()
         self._subscriptions.clear()
@@ -107,12 +105,10 @@ class ReplayAgent:
         self._objects.clear()
 
     async def heartbeat(self, time: int, *, goodbye: bool = False) -> None:
-        """Send a heartbeat of a time."""
         info = attrs.evolve(self.info, timestamp=time, attributes={_GOODBYE: True} if goodbye else {})
         await self._send(Heartbeat(info), heartbeat_key(self.info))
 
     async def publish(self, items: Sequence[ReplayedObject]) -> None:
-        """Publish objects of one class."""
         objects = [self._update(item) for item in items]
         for at in range(0, len(objects), MOST_OBJECTS):
             await self._send(ObjectsIndication(objects[at : at + MOST_OBJECTS]), data_key(items[0].key, self.info))
@@ -136,7 +132,6 @@ class ReplayAgent:
         return data
 
     async def raise_event(self, item: ReplayedEvent) -> None:
-        """Raise an event."""
         event = EventData(values=item.values, class_key=item.key, timestamp=item.time, severity=item.severity)
         await self._send(EventsIndication([event]), event_key(item.key, item.severity, self.info))
 
@@ -253,7 +248,6 @@ class Replay:
 
     @property
     def progress(self) -> ReplayProgress:
-        """How far it is."""
         return ReplayProgress(self._at, self._objects, self._events, len(self._agents))
 
     async def prepare(self) -> None:

@@ -23,7 +23,6 @@ def columns_of(kind: RowKind, version: ClassVersion | None) -> Columns:
 
 
 def arrow_schema(columns: Columns) -> Any:
-    """The Arrow schema of a file."""
     pa = import_pyarrow()
     types = {
         ColumnType.DECIMAL: pa.decimal128(20, 0),

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import PurePosixPath
 from typing import Any
 
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import DATE
 from qmf.pipeline.lake.delta_errors import import_deltalake
 from qmf.pipeline.lake.lake_table import MOVED, LakeTable
@@ -70,18 +69,17 @@ def cluster(table: LakeTable, files: Sequence[TableFile], target_bytes: int) -> 
     """
     table.declare(CLUSTERED_STATISTICS)
     check_space(table.url, sum(file.size for file in files))
-    schema = table.schema()
     with (
         tempfile.TemporaryDirectory(prefix="qmf-sort-") as folder,
         closing(connect(temp_directory=folder)) as connection,
     ):
         connection.register(_ROWS, table.dataset(files))
         with duckdb_errors(table.url):
-            batches = _sorted_rows(connection, schema)
+            rows = connection.sql(f"from {_ROWS} order by _agent, _object, _ts_ns, _run, _seq")
             written = write_rows(
                 table,
-                batches,
-                schema,
+                rows.to_arrow_reader(GROUP_ROWS // 4),
+                table.schema(),
                 by=(DATE,),
                 statistics=CLUSTERED_STATISTICS,
                 name=_CLUSTERED,
@@ -89,12 +87,6 @@ def cluster(table: LakeTable, files: Sequence[TableFile], target_bytes: int) -> 
             )
     _move(table, files, written.files)
     return len(written.files)
-
-
-def _sorted_rows(connection: Any, schema: Any) -> Iterator[Any]:
-    rows = connection.sql(f"from {_ROWS} order by _agent, _object, _ts_ns, _run, _seq").to_arrow_reader(GROUP_ROWS // 4)
-    for batch in rows:
-        yield from import_pyarrow().Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
 
 
 def _move(table: LakeTable, files: Sequence[TableFile], written: Sequence[WrittenFile]) -> None:

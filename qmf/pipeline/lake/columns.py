@@ -138,7 +138,6 @@ class ClassVersion:
 
     @classmethod
     def from_schema(cls, schema: ClassSchema | EventSchema) -> ClassVersion:
-        """The columns of a class or an event."""
         key = schema.key
         return cls(
             package=key.package,
@@ -150,7 +149,6 @@ class ClassVersion:
 
     @classmethod
     def from_json(cls, package: str, name: str, hash: str, event: bool, columns: str) -> ClassVersion:
-        """The reverse of `to_json`."""
         names = {key: name for name, key in _JSON_KEYS.items()}
         parsed = ({names.get(key, key): value for key, value in item.items()} for item in json.loads(columns))
         own = tuple(LakeColumn(**item) for item in parsed)

@@ -47,7 +47,6 @@ def position_to_json(position: Position) -> dict[str, list[int | None]]:
 
 
 def position_from_json(value: Mapping[str, list[int | None]]) -> dict[str, TablePosition]:
-    """The reverse of `position_to_json`."""
     return {path: TablePosition(version, ahead, count or 0) for path, (version, ahead, count) in value.items()}
 
 

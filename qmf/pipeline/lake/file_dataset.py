@@ -27,7 +27,6 @@ class FileDataset(dataset.FileSystemDataset):  # type: ignore[misc]  # pyarrow h
         return found
 
     def scanner(self, **options: Any) -> Any:
-        """See pyarrow."""
         wanted = options.get("columns")
         if self._choice is not None and wanted is not None:
             options["columns"] = list(dict.fromkeys([*wanted, *self._choice.columns]))
@@ -47,12 +46,10 @@ class _Scan:
 
     @property
     def projected_schema(self) -> Any:
-        """The columns of the rows."""
         schema = self.rows.projected_schema
         return schema if self.wanted is None else pa.schema([schema.field(name) for name in self.wanted])
 
     def to_batches(self) -> Iterator[Any]:
-        """The rows."""
         if self.choice is None:
             yield from self.rows.to_batches()
             return
@@ -61,11 +58,9 @@ class _Scan:
             yield found if self.wanted is None else found.select(list(self.wanted))
 
     def to_table(self) -> Any:
-        """The rows together."""
         return self.rows.to_table() if self.choice is None else self.to_reader().read_all()
 
     def count_rows(self) -> int:
-        """The number of rows."""
         return (
             int(self.rows.count_rows()) if self.choice is None else sum(batch.num_rows for batch in self.to_batches())
         )

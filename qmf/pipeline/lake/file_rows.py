@@ -7,7 +7,7 @@ not read. Rows for which it is not known to be true are left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -39,69 +39,68 @@ class WantedRows:
     condition: Any = None
 
 
-def choose_files(files: Sequence[FeedFile], wanted: WantedRows) -> list[FeedFile]:
-    """The files that may have wanted rows, by the limits of their values in the logs of their tables."""
-    if wanted.condition is None:
-        return list(files)
-    dataset, store = import_extra("pyarrow.dataset"), import_extra("pyarrow.fs").LocalFileSystem()
-    parquet, schema = dataset.ParquetFileFormat(), arrow_schema(wanted.columns)
-    made = [parquet.make_fragment(item.file.url, store, _known_limits(item.file, schema)) for item in files]
-    chosen = dataset.FileSystemDataset(made, schema, parquet, store).get_fragments(wanted.condition)
-    urls = {fragment.path for fragment in chosen}
-    return [item for item in files if item.file.url in urls]
-
-
-def _known_limits(file: TableFile, schema: Any) -> Any:
-    """What is true for all rows of a file, as an expression of pyarrow with columns of a schema."""
-    pa, compute = import_pyarrow(), import_extra("pyarrow.compute")
-    known = compute.scalar(True)
-    times = (
-        None if ns is None else pa.scalar(ns // 1000, pa.timestamp("us", "UTC")) for ns in (file.first_ns, file.last_ns)
-    )
-    for name, low, high in (*file.limits, ("_run", file.run, file.run), ("_ts", *times)):
-        if name in schema.names and low is not None and high is not None:
-            field = compute.field(name)
-            # Of this form pyarrow knows that there may be nulls.
-            known = known & ((field >= low) | field.is_null()) & ((field <= high) | field.is_null())
-    return known
-
-
 def file_rows(table: LakeTable, item: FeedFile, wanted: WantedRows) -> Iterator[Any]:
     """The wanted rows of a file of a table, as Arrow batches; `LakeError` if a column has another type in it."""
     schema = arrow_schema(wanted.columns)
     counted = CountedRows(wanted.left_out) if wanted.left_out and has_classes(item.path) else None
-    with delta_errors(item.file.url):
-        (fragment,) = table.dataset((item.file,), schema).get_fragments()
-        for batch in _read(item.file.url, fragment, schema, wanted):
+    with delta_errors(item.file.url), table.open_file(item.file.path) as file:
+        for batch in _read(table, item.file, file, schema, wanted):
             chosen = batch if counted is None else counted.of(batch)
             if chosen.num_rows:
                 own = chosen.select(schema.names)
                 yield _with_class(own, item.path, chosen) if wanted.as_json else own
 
 
-def _read(url: str, fragment: Any, schema: Any, wanted: WantedRows) -> Iterator[Any]:
+def _read(table: LakeTable, own: TableFile, file: Any, schema: Any, wanted: WantedRows) -> Iterator[Any]:
     """The rows of a file that meet the condition, with all columns that are needed for the wanted ones."""
-    pa, field = import_pyarrow(), import_extra("pyarrow.compute").field
-    present = fragment.physical_schema
-    condition = None if wanted.hash is None or HASH not in present.names else field(HASH) == wanted.hash
-    for own in present:
-        at = schema.get_field_index(own.name)
-        if at >= 0 and schema.field(at).type != own.type:
-            if not fragment.count_rows(filter=condition):
-                return
-            raise LakeError(
-                f"{url}: {own.name} is {own.type} in this version of the class, not {schema.field(at).type}; "
-                "follow one version by its hash"
-            )
-    if wanted.condition is not None:
-        condition = wanted.condition if condition is None else condition & wanted.condition
+    present = file.schema_arrow
+    mismatch = _find_mismatch(present, schema)
+    if mismatch is not None:
+        if wanted.hash is not None and wanted.hash not in file.read([HASH])[HASH].to_pylist():
+            return
+        raise LakeError(f"{own.url}: {mismatch}; follow one version by its hash")
     needed = present.names if wanted.as_json else (HASH, *CountedRows.columns)
-    read = pa.schema([*schema, *(own for own in present if own.name in needed and own.name not in schema.names)])
-    yield from fragment.to_batches(schema=read, columns=read.names, filter=condition)
+    more = (one for one in present if one.name in needed and one.name not in schema.names)
+    read, condition = import_pyarrow().schema([*schema, *more]), _condition(present, wanted)
+    names = [name for name in read.names if name in present.names]
+    groups = None if condition is None else _row_groups(table, own, file, read, condition)
+    for batch in file.iter_batches(columns=names, row_groups=groups) if groups != [] else ():
+        whole = _with_nulls(batch, read)
+        yield whole if condition is None else whole.filter(condition)
+
+
+def _condition(present: Any, wanted: WantedRows) -> Any:
+    if wanted.hash is None or HASH not in present.names:
+        return wanted.condition
+    found = import_extra("pyarrow.compute").field(HASH) == wanted.hash
+    return found if wanted.condition is None else found & wanted.condition
+
+
+def _with_nulls(batch: Any, schema: Any) -> Any:
+    """A batch with all columns of a schema; those that it lacks are null."""
+    pa, known, count = import_pyarrow(), batch.schema.names, batch.num_rows
+    columns = [batch.column(one.name) if one.name in known else pa.nulls(count, one.type) for one in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _find_mismatch(present: Any, wanted: Any) -> str | None:
+    """The first column of another type than that wanted, in words."""
+    for field in wanted:
+        at = present.get_field_index(field.name)
+        if at >= 0 and present.field(at).type != field.type:
+            return f"{field.name} is {present.field(at).type} in this version of the class, not {field.type}"
+    return None
+
+
+def _row_groups(table: LakeTable, own: TableFile, file: Any, schema: Any, condition: Any) -> list[int] | None:
+    """The row groups of a file that may have rows that meet a condition, by their limits; None for all."""
+    if file.num_row_groups < 2:
+        return None
+    (fragment,) = table.dataset((own,), schema).get_fragments()
+    return [group.id for group in fragment.subset(condition, schema=schema).row_groups]
 
 
 def has_classes(table_path: str) -> bool:
-    """True for tables of objects and events."""
     return table_path.partition("/")[0] in {kind.value for kind in CLASS_KINDS}
 
 

@@ -8,10 +8,11 @@ import shutil
 import tempfile
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import attrs
 
@@ -35,7 +36,6 @@ class WrittenRows:
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
         return sum(file.rows for file in self.files)
 
     def __add__(self, other: WrittenRows) -> WrittenRows:
@@ -60,10 +60,12 @@ def write_rows(
     """
     delta, pa = import_deltalake(), import_pyarrow()
     counts: Counter[tuple[str, ...]] = Counter()
-    with _Pulled(_conform(batch, schema) for batch in batches if batch.num_rows) as pulled:
+    errors: list[BaseException] = []
+    given = (_conform(batch, schema) for batch in batches if batch.num_rows)
+    with closing(_pull_in_thread(given, errors)) as pulled:
         first = next(pulled, None)
-        if pulled.error is not None:
-            raise pulled.error
+        if errors:
+            raise errors[0]
         if first is None:
             return WrittenRows()
         all_batches = (_count_rows(batch, counted, counts) for batch in itertools.chain([first], pulled))
@@ -83,36 +85,23 @@ def write_rows(
                     column_properties=dict.fromkeys(table.plain, delta.ColumnProperties(dictionary_enabled=False)),
                 ),
             )
-            if pulled.error is None:
+            if not errors:
                 return WrittenRows(tuple(_move_files(table, Path(folder), by, name)), counts)
-    raise pulled.error
+    raise errors[0]
 
 
-class _Pulled:
-    """An iterator in a thread, since the library cannot be called where it pulls; `error` is what ended it."""
-
-    def __init__(self, batches: Iterator[Any]) -> None:
-        self._batches = batches
-        self._thread = ThreadPoolExecutor(1, "qmf-rows")
-        self.error: BaseException | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.shutdown()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> Any:
-        if self.error is not None:
-            raise StopIteration
-        future = self._thread.submit(next, self._batches, None)
-        self.error = future.exception()
-        if self.error is not None or future.result() is None:
-            raise StopIteration
-        return future.result()
+def _pull_in_thread(batches: Iterator[Any], errors: list[BaseException]) -> Generator[Any, None, None]:
+    """Batches that are made in a thread: the library, which pulls them, cannot be called where it does so."""
+    with ThreadPoolExecutor(1, "qmf-rows") as thread:
+        while not errors:
+            future = thread.submit(next, batches, None)
+            error = future.exception()
+            if error is not None:
+                errors.append(error)
+            elif future.result() is None:
+                return
+            else:
+                yield future.result()
 
 
 def _conform(batch: Any, schema: Any) -> Any:

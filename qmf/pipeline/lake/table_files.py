@@ -47,7 +47,7 @@ class TableFile:
     @property
     def limits(self) -> list[tuple[str, Any, Any]]:
         """The columns of `LIMITS`, each with its smallest and its largest value; None where not known."""
-        ends = attrs.astuple(self)[-2 * len(LIMITS) :]
+        ends = attrs.astuple(self, recurse=False)[-2 * len(LIMITS) :]
         return list(zip(LIMITS, ends[::2], ends[1::2], strict=True))
 
     def may_have_object(self, agent: str, name: str) -> bool:
@@ -84,7 +84,6 @@ class TableSnapshot:
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
         return sum(file.rows for file in self.files)
 
 

@@ -64,7 +64,6 @@ class Note:
         self._path = f"{folder}/{name}.json"
 
     def write(self, content: Mapping[str, object]) -> None:
-        """Replace the content."""
         data = json.dumps(content).encode()
         if self._lake.is_local:
             path = local_path(self._lake.url) / self._path
@@ -78,7 +77,6 @@ class Note:
                 stream.write(data)
 
     def remove(self) -> None:
-        """Remove it, if it is there."""
         _remove(self._lake, self._path)
 
 

@@ -37,7 +37,6 @@ class InvalidValueError(ValueError):
 
 
 def converter(column: LakeColumn) -> CellConverter:
-    """The function that makes the cells of a column."""
     if column.part is MemberPart.AGENT:
         return _agent
     if column.type == "objId":
@@ -148,18 +147,11 @@ class RowConverter:
 
 
 @attrs.frozen
-class RowGroup:
-    """Which rows are kept together: those of a kind, or of a class version."""
+class WaitingRows:
+    """Cells of rows of a kind or of a class version, with their days; the first one was added at `since`."""
 
     kind: RowKind
-    version: ClassVersion | None = None
-
-
-@attrs.frozen
-class WaitingRows:
-    """Cells of the rows of one group, with their columns and days; the first one was added at a time `since`."""
-
-    group: RowGroup
+    version: ClassVersion | None
     columns: Columns
     since: float
     rows: list[Cells] = attrs.field(factory=list)
@@ -171,16 +163,15 @@ class RowBuffers:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._buffers: dict[RowGroup, WaitingRows] = {}
+        self._buffers: dict[tuple[RowKind, ClassVersion | None], WaitingRows] = {}
         self.cells = 0
         """Cells that wait; the memory needed is proportional to them."""
 
     def add(self, kind: RowKind, version: ClassVersion | None, time_ns: int, row: Cells) -> None:
-        """Add one row, with all its cells."""
-        group = RowGroup(kind, version)
-        buffer = self._buffers.get(group)
+        buffer = self._buffers.get((kind, version))
         if buffer is None:
-            buffer = self._buffers[group] = WaitingRows(group, columns_of(kind, version), self._clock())
+            buffer = WaitingRows(kind, version, columns_of(kind, version), self._clock())
+            self._buffers[kind, version] = buffer
         buffer.rows.append(row)
         buffer.dates.append(day(time_ns))
         self.cells += len(row)
@@ -191,7 +182,6 @@ class RowBuffers:
         return max((now - buffer.since for buffer in self._buffers.values()), default=0.0)
 
     def take(self) -> list[WaitingRows]:
-        """Remove and return all rows."""
         taken = list(self._buffers.values())
         self._buffers, self.cells = {}, 0
         return taken

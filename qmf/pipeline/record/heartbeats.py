@@ -80,7 +80,6 @@ class HeartbeatIntervals:
             self._write(agent, known, now, goes_on=True)
 
     def end(self, agent: str) -> None:
-        """An agent is not there any more."""
         known = self._agents.pop(agent, None)
         if known is not None:
             self._write(agent, known, self._clock(), goes_on=False)

@@ -63,7 +63,6 @@ class HeldMessage:
 
 
 def to_json(messages: Iterable[HeldMessage]) -> str:
-    """Messages for a file."""
     return json.dumps([{**attrs.asdict(item), "encoded": base64.b64encode(item.encoded).decode()} for item in messages])
 
 
@@ -150,7 +149,6 @@ class HeldMessages:
         return 0.0 if self._changed_at is None else time.monotonic() - self._changed_at
 
     def close(self, reason: str) -> None:
-        """Wait no longer."""
         for key in list(self._held):
             self._give_up(key, reason)
 

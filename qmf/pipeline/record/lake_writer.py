@@ -61,14 +61,13 @@ class LakeWriter:
         return max((lake.table(path).last_batch(self._name) or 0 for path in lake.paths()), default=0) + 1
 
     def commit(self, batch: int, waiting: Sequence[WaitingRows]) -> CommitCounts:
-        """Write rows to their tables, see `tables` and `write`."""
         return self.write(batch, self.tables(waiting))
 
     def tables(self, waiting: Sequence[WaitingRows]) -> dict[str, Any]:
         """Rows as Arrow tables by the path of their table; those of schemas come first."""
         parts: dict[str, list[Any]] = defaultdict(list)
-        for item in sorted(waiting, key=lambda item: item.group.kind is not RowKind.SCHEMAS):
-            kind, version = item.group.kind, item.group.version
+        for item in sorted(waiting, key=lambda item: item.kind is not RowKind.SCHEMAS):
+            kind, version = item.kind, item.version
             rows = [self._with_table(row) for row in item.rows] if kind is RowKind.SCHEMAS else item.rows
             arrow = with_text(arrow_table(item.columns, rows), DATE, item.dates)
             if version is None:

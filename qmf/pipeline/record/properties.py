@@ -79,7 +79,6 @@ class KnownProperties:
         return self._known[agent].get(name, {})
 
     def update(self, agent: str, name: str, properties: Properties) -> None:
-        """An agent published properties of an object."""
         self._known[agent][name] = dict(properties)
         self._deleted[agent].discard(name)
 
@@ -93,7 +92,6 @@ class KnownProperties:
             known.measured |= measured
 
     def delete(self, agent: str, name: str) -> None:
-        """An object was deleted."""
         self._known[agent].pop(name, None)
         self._recorded[agent].pop(name, None)
         if agent in self._requests.values():
@@ -130,7 +128,6 @@ class KnownProperties:
             self.request(key, agent)
 
     def forget(self, agent: str) -> None:
-        """An agent is gone."""
         for table in (self._known, self._deleted, self._used, self._recorded):
             table.pop(agent, None)
         for task, name in self._requests.items():

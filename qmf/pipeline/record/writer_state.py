@@ -130,12 +130,10 @@ class WriterState:
             replace_file(self.folder / _RUN, json.dumps({"run": run, "last_ns": time_ns}).encode())
 
     def end(self) -> None:
-        """Note that the run ended in order."""
         with lake_errors(self.folder):
             (self.folder / _RUN).unlink(missing_ok=True)
 
     def store(self, batch: PendingBatch) -> None:
-        """Store a batch before it goes to its tables."""
         pa = import_pyarrow()
         contents = []
         for table in batch.tables.values():
@@ -196,7 +194,6 @@ class WriterState:
                 (self.folder / _file_name(number, suffix)).unlink(missing_ok=True)
 
     def remove_file(self, name: str) -> None:
-        """Remove the file of a batch that cannot be read."""
         with lake_errors(self.folder):
             (self.folder / name).unlink(missing_ok=True)
 

@@ -109,7 +109,6 @@ def find_anomalies(
 
 
 def days_compared(connection: Any, values: str, *, since: float, last: float) -> int:
-    """The number of days with values."""
     ((days,),) = connection.execute(
         f"select count(distinct floor(t / 86400)) from {values} where t >= {since!r} and t < {last!r}"
     ).fetchall()

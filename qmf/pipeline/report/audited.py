@@ -40,7 +40,6 @@ _INFORM = 6
 
 
 def own_connections(source: ReportSource, first_ns: int, last_ns: int) -> list[str]:
-    """The names of the connections of agents and consoles."""
     queries: list[FileQueries] = []
     for item in source.classes:
         version = item.version
@@ -178,7 +177,6 @@ def _own_parts(source: ReportSource, own: Sequence[str] | None) -> str:
 
 
 def class_rows(source: ReportSource, time_range: TimeRange) -> tuple[ClassObjectsRow, ...]:
-    """A row for each class that had objects in the range."""
     first, last = time_range.first_ns, time_range.last_ns
     rows = source.query(
         f"select class, case when ended_ns >= {first} and ended_ns < {last} then ended_by end as ended, count(*), "
@@ -218,7 +216,6 @@ def ends(source: ReportSource) -> dict[tuple[str, str, str], float]:
 
 
 def lifetimes_by_window(source: ReportSource, time_range: TimeRange) -> tuple[tuple[float, int, int], ...]:
-    """Start of the window in seconds, objects created, and objects ended."""
     first, last, size = time_range.first_ns, time_range.last_ns, time_range.step * NS
     rows = source.query(
         f"select moment // {size} * {time_range.step} as t, sum(born), sum(gone) from ("
@@ -230,7 +227,6 @@ def lifetimes_by_window(source: ReportSource, time_range: TimeRange) -> tuple[tu
 
 
 def last_ended(source: ReportSource, time_range: TimeRange, top: int) -> tuple[tuple[EndedObjectRow, ...], int]:
-    """The objects that ended last, and the number of others that ended."""
     where = f"ended_ns >= {time_range.first_ns} and ended_ns < {time_range.last_ns}"
     ((total,),) = source.query(f"select count(*) from {LIFETIMES} where {where}")
     rows = source.query(
@@ -339,7 +335,6 @@ def class_counts(source: ReportSource, top: int) -> tuple[tuple[tuple[str, int, 
 
 
 def last_calls(source: ReportSource, state: AuditState, top: int) -> tuple[tuple[CallRow, ...], int]:
-    """The last calls, and the number of others."""
     with source.errors():
         table = state.calls(EVENT_ROWS)
     ((total,),) = source.query(f"select count(*) from {table}")

@@ -184,8 +184,6 @@ class EndedObjectRow:
 
 @attrs.frozen
 class CallRow:
-    """A call in its table."""
-
     time_ns: int
     user: str | None
     origin: str | None
@@ -198,8 +196,6 @@ class CallRow:
 
 @attrs.frozen
 class PropertyChangeRow:
-    """A change of a property in its table."""
-
     time_ns: int
     name: str
     agent: str
@@ -271,5 +267,4 @@ class Report:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing was recorded."""
         return not (self.samples or self.events or self.presence)

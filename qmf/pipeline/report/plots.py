@@ -99,7 +99,6 @@ class Plots:
         self._marks: list[tuple[float, str]] = []
 
     def chart(self, chart: Chart, name: str) -> str:
-        """The lines of a chart."""
         with _matplotlib() as matplotlib:
             figure, axes = _axes(matplotlib, 1.75)
             for series, (mark, dashes) in zip(chart.series, LINES, strict=False):

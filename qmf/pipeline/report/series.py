@@ -116,7 +116,6 @@ class _ClassTask:
     counters: tuple[str, ...]
 
     def values(self, connection: Any) -> Iterator[Any]:
-        """The values as record batches."""
         options, samples = self.options, self.samples
         if samples.samples(None, None) > _MOST_LOADED:
             rollup = ClassRollup(connection, samples, (options.size,), options.continued)
@@ -150,7 +149,6 @@ class _DayTask:
     classes: tuple[_ClassTask, ...]
 
     def values(self, connection: Any) -> Iterator[Any]:
-        """As of `_ClassTask`."""
         names = ", ".join(quote_name(name) for name in ROLLUP_COLUMNS)
         connection.register("report_rollups", self.table.dataset(self.files))
         of_classes = " or ".join(f"({_of_class(task)})" for task in self.classes)

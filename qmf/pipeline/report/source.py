@@ -149,8 +149,6 @@ class StoredRollups:
 
 @attrs.frozen
 class LakeClass:
-    """A class version of the lake with its schema."""
-
     version: ClassVersion
     schema: AnySchema
 
@@ -209,13 +207,11 @@ class ReportSource:
             raise LakeError(f"{self.url}: {error}") from error
 
     def query(self, sql: str) -> list[Row]:
-        """All rows of a query."""
         with self.errors():
             found: list[Row] = self.connection.execute(sql).fetchall()
         return found
 
     def run(self, sql: str) -> None:
-        """Run a statement without a result."""
         with self.errors():
             self.connection.execute(sql)
 

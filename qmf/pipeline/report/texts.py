@@ -67,7 +67,6 @@ def unit_text(unit: str | None, *, is_rate: bool = False) -> str:
 
 
 def seconds_text(length: float) -> str:
-    """A length in seconds as text."""
     return brief_duration(length * NS)
 
 

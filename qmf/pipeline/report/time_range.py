@@ -38,7 +38,6 @@ class TimeRange:
 
     @property
     def step(self) -> int:
-        """Seconds of one window."""
         return _SIZES[self.size]
 
     def first_window(self, step: int) -> int:
@@ -47,7 +46,6 @@ class TimeRange:
 
     @property
     def seconds(self) -> float:
-        """Its length."""
         return (self.last_ns - self.first_ns) / NS
 
     def clip(self, first_ns: int, last_ns: int | None) -> tuple[int, int] | None:

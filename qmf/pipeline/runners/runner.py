@@ -167,7 +167,6 @@ def open_connection(threads: int | None = None) -> Any:
 
 
 def batches_where(column: str, values: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
-    """The rows with one of some values in a column."""
     compute = import_extra("pyarrow.compute")
     wanted = import_pyarrow().array(list(values))
     for batch in batches:
@@ -177,7 +176,6 @@ def batches_where(column: str, values: Sequence[str], batches: Iterator[Any]) ->
 
 
 def selected_batches(columns: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
-    """Some columns of the rows."""
     return (batch.select(list(columns)) for batch in batches)
 
 

@@ -64,7 +64,6 @@ class PieceInput:
 
     @classmethod
     def of_tasks(cls, spark: SparkSession, tasks: Iterable[Any], make: Callable[[Any], Iterator[Any]]) -> PieceInput:
-        """The batches that a function makes of each task."""
         name = uuid.uuid4().hex
         return cls(spark, (Piece(name, make),), tasks={name: tuple(pickle.dumps(task) for task in tasks)})
 
@@ -74,7 +73,6 @@ class PieceInput:
         )
 
     def with_works(self, works: Sequence[Work]) -> PieceInput:
-        """What functions make of the batches of each task."""
         return attrs.evolve(
             self, pieces=tuple(attrs.evolve(piece, works=(*piece.works, *works)) for piece in self.pieces)
         )
@@ -92,7 +90,6 @@ class PieceInput:
         return PieceInput(self.spark, (piece,), kept={name: rdd.persist()})
 
     def unpersist(self) -> None:
-        """Ends what `persist` began."""
         for rdd in self.kept.values():
             rdd.unpersist()
 

@@ -34,7 +34,6 @@ Work = Callable[[Iterator[Any]], Iterator[Any]]
 
 
 def task_connection() -> Any:
-    """A connection to DuckDB in an executor."""
     return open_connection(_THREADS)
 
 
@@ -61,24 +60,20 @@ def kept_rows(name: str, schema: Any, batches: Iterator[Any]) -> Iterator[tuple[
 
 
 def table_batches(table: Any) -> Iterator[Any]:
-    """The batches of a task that is an Arrow table."""
     return iter(table.to_batches())
 
 
 def map_task(work: Map[Any], schema: Any, task: Any) -> Iterator[Any]:
-    """What a map makes of a task."""
     with closing(task_connection()) as own:
         yield from conformed_batches(work(own, task), schema)
 
 
 def reduce_share(work: Reduce, schema: Any, batches: Iterator[Any]) -> Iterator[Any]:
-    """What a reduce makes of a share."""
     with closing(task_connection()) as own:
         yield from conformed_batches(work(own, batches), schema)
 
 
 def in_order(schema: Any, columns: Sequence[str]) -> Work:
-    """Sorts the rows of a partition."""
     return partial(sorted_batches, schema, tuple(columns), _THREADS)
 
 
@@ -96,7 +91,6 @@ def found_value(work: Callable[[Any], Mapped], task: Any) -> Iterator[Any]:
 
 
 def pickle_values(found: Iterator[Any]) -> Iterator[bytes]:
-    """Values as bytes."""
     return (pickle.dumps(value) for value in found)
 
 
@@ -106,7 +100,6 @@ def serialize(schema: Any, batches: Iterator[Any]) -> Iterator[bytes]:
 
 
 def deserialize(schema: Any, found: Iterable[bytes]) -> Iterator[Any]:
-    """The batches of `serialize`."""
     pa = import_pyarrow()
     return (pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in found)
 

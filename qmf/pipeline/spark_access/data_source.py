@@ -52,12 +52,10 @@ _MARKED, _MARK = "_ts_ns", "qmf"
 
 
 def spark_schema(columns: Columns) -> T.StructType:
-    """The Spark schema of a file's columns."""
     return from_arrow_schema(arrow_schema(columns))
 
 
 def columns_from_schema(schema: T.StructType) -> Columns:
-    """The reverse of `spark_schema`."""
     known = spark_schema(tuple((column_type.value, column_type) for column_type in ColumnType))
     column_types = {field.dataType: column_type for field, column_type in zip(known, ColumnType, strict=True)}
     return tuple((field.name, column_types[field.dataType]) for field in schema)
@@ -72,12 +70,10 @@ class FrameClass:
 
     @property
     def name(self) -> str:
-        """The name, for people."""
         return f"{self.versions[0].package}:{self.versions[0].name}" if self.versions else self.kind.value
 
     @property
     def path(self) -> str:
-        """The path of the table of the class, or of the kind, in a lake."""
         if not self.versions:
             return kind_path(self.kind)
         return class_path(self.kind, self.versions[0].package, self.versions[0].name)
@@ -120,7 +116,6 @@ class QmfDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The format's name."""
         return "qmf"
 
     def schema(self) -> T.StructType:

@@ -30,7 +30,7 @@ from qmf.pipeline.errors import import_extra
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import FeedFile, LakeFeed, position_from_json, position_to_json
-from qmf.pipeline.lake.file_rows import WantedRows, choose_files, file_rows, has_classes
+from qmf.pipeline.lake.file_rows import WantedRows, file_rows, has_classes
 from qmf.pipeline.lake.lake_versions import LakeVersions, all_versions
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
@@ -85,7 +85,6 @@ def _may_have(file: TableFile, row: LeftOut) -> bool:
 
 
 def read_files(lake: DeltaLake, partition: InputPartition, wanted: WantedRows) -> Iterator[Any]:
-    """The rows of the files of a task."""
     assert isinstance(partition, FilesPartition)
     wanted = attrs.evolve(wanted, left_out=partition.left_out)
     for item in partition.files:
@@ -100,16 +99,16 @@ class LakeBatchReader(DataSourceReader):
         self._lake = lake
         self._files = tuple(files)
         self._wanted = wanted
+        self._filters: Sequence[Filter] = ()
 
     def partitions(self) -> list[InputPartition]:
         """A few files for each task; Spark asks for one part at least."""
-        files = choose_files(self._files, self._wanted)
+        files = [item for item in self._files if may_have(item.file, self._filters)]
         has_rows = any(has_classes(item.path) for item in files)
         left_out = RecordedRuns(self._lake).left_out_rows() if has_rows else ()
         return partitions_of(files, left_out) or [FilesPartition([])]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The rows of some files."""
         return read_files(self._lake, partition, self._wanted)
 
 
@@ -123,6 +122,7 @@ class FilteringLakeReader(LakeBatchReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Leave out files, row groups and rows that cannot meet filters; Spark applies all of them once more."""
         types = {field.name: field.type for field in arrow_schema(self._wanted.columns)}
+        self._filters = [item for item in filters if condition_of([item], types) is not None]
         self._wanted = attrs.evolve(self._wanted, condition=condition_of(filters, types))
         return filters
 
@@ -157,7 +157,6 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- beside the driver
 
     def initialOffset(self) -> Offset:
-        """Nothing was read."""
         return {}
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -169,7 +168,6 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._end = self._lake.versions(self._paths())
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """The end of the next micro-batch."""
         if self._spooled is not None and self._spool is None:
             from qmf.pipeline.record.lake_recorder import Spool  # loads the console, which no other stream needs
 
@@ -215,7 +213,6 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- in an executor
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The rows of some files."""
         return read_files(self._lake, partition, self._wanted)
 
 
@@ -233,6 +230,30 @@ _TEXTS: Mapping[type, str] = {
     datasource.StringEndsWith: "ends_with",
     datasource.StringContains: "match_substring",
 }
+
+
+#: Whether a filter with a value may be met by values from a low to a high one.
+_RANGES: Mapping[type, Callable[[Any, Any, Any], bool]] = {
+    datasource.EqualTo: lambda value, low, high: low <= value <= high,
+    datasource.LessThan: lambda value, low, _high: low < value,
+    datasource.LessThanOrEqual: lambda value, low, _high: low <= value,
+    datasource.GreaterThan: lambda value, _low, high: high > value,
+    datasource.GreaterThanOrEqual: lambda value, _low, high: high >= value,
+    datasource.In: lambda values, low, high: any(low <= value <= high for value in values),
+}
+
+
+def may_have(file: TableFile, filters: Sequence[Any]) -> bool:
+    """True unless the limits in the log show that no row of a file meets all filters, which fit the columns' types."""
+    since = datetime.datetime.fromtimestamp(0, datetime.UTC)
+    times = (since + datetime.timedelta(microseconds=(ns or 0) // 1000) for ns in (file.first_ns, file.last_ns))
+    ends = (*file.limits, ("_run", file.run, file.run), ("_ts", *(times if file.last_ns is not None else (None, None))))
+    limits = {name: (low, high) for name, low, high in ends if low is not None and high is not None}
+    for item in filters:
+        test, known = _RANGES.get(type(item)), limits.get(".".join(getattr(item, "attribute", ())))
+        if test is not None and known is not None and not test(item.value, *known):
+            return False
+    return True
 
 
 def condition_of(filters: Iterable[Any], types: Mapping[str, Any]) -> Any:
@@ -323,7 +344,6 @@ class LakeVersionsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._end: Offset | None = None
 
     def initialOffset(self) -> Offset:
-        """Nothing was read."""
         return {}
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -344,7 +364,6 @@ class LakeVersionsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition([(path, version, at) for path, (version, at) in end.items() if path != _TIME])]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        """The tables."""
         pa = import_pyarrow()
         types = (pa.string(), pa.int64(), pa.int64())
         columns = list(zip(*partition.value, strict=True)) or [(), (), ()]
@@ -358,7 +377,6 @@ class LakeVersionsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def versions_of(rows: Iterable[Any]) -> LakeVersions:
-    """The rows of a micro-batch."""
     known = [(row["path"], row["version"], row["waiting_ns"]) for row in rows]
     return LakeVersions(
         {path: version for path, version, _at in known if version is not None},

@@ -23,9 +23,10 @@ from pyspark.sql import datasource as spark
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import some_columns
 from qmf.pipeline.lake.feed import FeedFile
-from qmf.pipeline.lake.file_rows import WantedRows, choose_files
+from qmf.pipeline.lake.file_rows import WantedRows, file_rows
+from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.table_files import TableFile
-from qmf.pipeline.spark_access.lake_stream import condition_of
+from qmf.pipeline.spark_access.lake_stream import condition_of, may_have
 
 TYPES = {
     "number": pa.int64(),
@@ -130,7 +131,6 @@ def test_other_filters_are_those_of_spark() -> None:
     assert condition_of(others, TYPES) is None
 
 
-NAMES = ("_ts", "_ts_ns", "_received_ns", "_run", "_agent", "_object")
 TIME = datetime.datetime.fromtimestamp(1, datetime.UTC)
 
 
@@ -154,13 +154,9 @@ TIME = datetime.datetime.fromtimestamp(1, datetime.UTC)
     ],
 )
 def test_files_are_left_out_by_the_limits_in_the_log(item: Any, expected: bool) -> None:
-    columns = some_columns(RowKind.OBJECTS, *NAMES)
-    types = {"_ts": TYPES["time"], "_run": pa.string(), "_agent": pa.string(), "_object": pa.string()}
-    wanted = WantedRows(columns=columns, condition=condition_of([item], {**dict.fromkeys(NAMES, pa.int64()), **types}))
     limits = (SECOND, 2 * SECOND, SECOND, 2 * SECOND, "", "", None, None, "b", "c")
-    known = FeedFile("t", TableFile("p", "p", "1970-01-01", 1, 1, "r", *limits))
-    unknown = FeedFile("t", TableFile("q", "q", None, 1, 1))
-    assert choose_files([known, unknown], wanted) == ([known, unknown] if expected else [unknown])
+    assert may_have(TableFile("p", "p", "1970-01-01", 1, 1, "r", *limits), [item]) is expected
+    assert may_have(TableFile("q", "q", None, 1, 1), [item])
 
 
 def test_row_groups_without_such_rows_are_not_read(tmp_path: Path) -> None:
@@ -178,3 +174,21 @@ def test_row_groups_without_such_rows_are_not_read(tmp_path: Path) -> None:
     assert groups(spark.GreaterThan(("number",), 89)) == [9]
     assert groups(spark.In(("number",), (5, 200))) == [0]
     assert groups(spark.LessThan(("real",), 0.0)) == []
+
+
+def test_a_file_with_several_row_groups_is_read_by_filters(tmp_path: Path) -> None:
+    rows = pa.table({"_seq": list(range(100)), "_agent": [f"a{at // 30}" for at in range(100)]})
+    parquet.write_table(rows, tmp_path / "part.parquet", row_group_size=10)
+    item = FeedFile("agents", TableFile("part.parquet", f"{tmp_path}/part.parquet", None, 100, 1))
+    columns = some_columns(RowKind.AGENTS, "_seq", "_agent", "_epoch")
+    types = {"_seq": pa.int64(), "_agent": pa.string(), "_epoch": pa.int64()}
+
+    def read(*filters: Any) -> list[int]:
+        wanted = WantedRows(columns=columns, condition=condition_of(filters, types))
+        batches = file_rows(LakeTable(str(tmp_path)), item, wanted)
+        return [row["_seq"] for batch in batches for row in batch.to_pylist() if row["_epoch"] is None]
+
+    assert read() == list(range(100))
+    assert read(spark.EqualTo(("_agent",), "a1"), spark.GreaterThan(("_seq",), 55)) == [56, 57, 58, 59]
+    assert read(spark.IsNull(("_epoch",)), spark.LessThan(("_seq",), 2)) == [0, 1]
+    assert read(spark.EqualTo(("_epoch",), 1)) == read(spark.LessThan(("_seq",), 0)) == []
