@@ -94,17 +94,23 @@ def fill(shop: Shop) -> None:
     shop.beat(1700, agent="other")
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """The lake of `fill`, which no test changes."""
+    shop = Shop(tmp_path_factory.mktemp("filled") / "lake")
+    fill(shop)
+    return shop
+
+
 def reported(shop: Shop, *words: str | None, **more: Any) -> Report:
     first, last, length = (*words, None, None, None)[:3]
     about = parse_time_range(first, last, length, end_of_recording(HERE, shop.root))
     return collect(HERE, ReportOptions(lake=shop.root, title="Shop", **more), about, lambda _line: None)
 
 
-def test_a_report_of_a_lake(tmp_path: Path) -> None:
-    shop = Shop(tmp_path / "lake")
-    fill(shop)
-    assert end_of_recording(HERE, shop.root) == 1700 * NS
-    report = reported(shop, None, None, "15m")
+def test_a_report_of_a_lake(filled: Shop) -> None:
+    assert end_of_recording(HERE, filled.root) == 1700 * NS
+    report = reported(filled, None, None, "15m")
     assert (report.samples, report.objects, report.alerts) == (40, 2, None)
     assert sum(count for _, _, count in report.events) == 2
     assert report.event_classes == (("tillRobbed", 1, 2),)
@@ -366,11 +372,9 @@ def test_a_folder_that_is_no_lake(
     ],
 )
 def test_a_mistake_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+    filled: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
 ) -> None:
-    shop = Shop(tmp_path / "lake")
-    fill(shop)
-    assert main(["report", "--lake", shop.root, "--output", str(tmp_path / "page.html"), *words]) == 2
+    assert main(["report", "--lake", filled.root, "--output", str(tmp_path / "page.html"), *words]) == 2
     *place, line = capsys.readouterr().err.splitlines()
     # Options are checked before.
     assert place in ([], ["qmf-pipeline: report runs in this process"])
@@ -385,15 +389,13 @@ def test_an_empty_lake_has_no_report(tmp_path: Path) -> None:
         reported(shop)
 
 
-def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shop = Shop(tmp_path / "lake")
-    fill(shop)
+def test_the_command_writes_the_page(filled: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
-    assert main(["report", "--lake", shop.root, "--for", "15m", "--output", str(page)]) == 0
+    assert main(["report", "--lake", filled.root, "--for", "15m", "--output", str(page)]) == 0
     printed = capsys.readouterr()
     assert printed.err == "qmf-pipeline: report runs in this process\n"
     assert printed.out.splitlines()[-1] == f"Wrote {page}, {page.stat().st_size:,} bytes"
-    assert main(["report", "--lake", shop.root, "--for", "15m", "--output", "-"]) == 0
+    assert main(["report", "--lake", filled.root, "--for", "15m", "--output", "-"]) == 0
     assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
 
 
