@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 import pytest
@@ -18,7 +18,7 @@ from qmf.broker import EmbeddedBroker
 from qmf.testing import FakeAgent, InThread
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, Page
 
 #: From so many on, `add` of a shelf fails.
 TOO_MANY = 1000
@@ -74,7 +74,7 @@ def _add(obj: object, count: int, at: int) -> dict[str, object]:
 
 @contextlib.contextmanager
 def opened_browser() -> Iterator[Browser]:
-    """A browser with one context, in which windows without options are pages."""
+    """A browser with one context, in which windows are pages."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -85,16 +85,32 @@ def opened_browser() -> Iterator[Browser]:
 
 
 @contextlib.contextmanager
-def window(browser: Browser, scene: Scene, **options: object) -> Iterator[Page]:
+def window(
+    browser: Browser,
+    scene: Scene,
+    *,
+    size: tuple[int, int] = (1280, 720),
+    colours: Literal["light", "dark"] = "light",
+    permissions: Sequence[str] = (),
+) -> Iterator[Page]:
     """A page; whatever it loads must come from the console, and nothing may fail in it.
 
-    It is one that was used before, where there are no options: a new page costs the processor half a second, and has
-    to compile all scripts anew. What pages store is deleted.
+    It is one that was used before: a new page costs the processor half a second, and has to compile all scripts anew.
+    What pages store is deleted.
+
+    Args:
+        size: its width and its height, in pixels.
+        colours: which ones the system of who looks at it prefers.
+        permissions: what its scripts may do besides.
     """
     from playwright.sync_api import expect
 
-    context: BrowserContext = browser.new_context(**options) if options else browser.contexts[0]  # type: ignore[arg-type]
+    context = browser.contexts[0]
     page = next((page for page in context.pages if page.url == EMPTY), None) or context.new_page()
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme=colours)
+    if permissions:
+        context.grant_permissions(permissions, origin=scene.url)
     page.set_default_timeout(WAIT_LIMIT)
     expect.set_options(timeout=WAIT_LIMIT)
     foreign: list[str] = []
@@ -114,12 +130,11 @@ def window(browser: Browser, scene: Scene, **options: object) -> Iterator[Page]:
     finally:
         for event, listener in listeners.items():
             page.remove_listener(event, listener)
-        if options:
-            context.close()
-        else:
-            page.goto(EMPTY)
-            stored = {"origin": scene.url, "storageTypes": "all"}
-            context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
+        page.goto(EMPTY)
+        stored = {"origin": scene.url, "storageTypes": "all"}
+        context.new_cdp_session(page).send("Storage.clearDataForOrigin", stored)
+        if permissions:
+            context.clear_permissions()
 
 
 def shelf(scene: Scene, number: int) -> Any:

@@ -38,9 +38,7 @@ def test_what_is_cut_is_there_in_full() -> None:
 def test_a_long_name_is_shown_cut_and_copied_in_full(browser: Browser, scene: Scene) -> None:
     name = "orders-of-the-shop-in-the-market-square-" * 4 + "end"
     found = scene.agent.it.add("Shelf", name=name, storeRef=scene.agent.it.agent.objects[0])
-    with window(
-        browser, scene, viewport={"width": 700, "height": 700}, permissions=["clipboard-read", "clipboard-write"]
-    ) as page:
+    with window(browser, scene, size=(700, 700), permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto(
             f"{scene.url}{SHELVES}?filter=market&columns=storeRef,limit,built,label,items,sold,weight,waiting,open,agent,updated"
         )

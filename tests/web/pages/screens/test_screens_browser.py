@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from pathlib import Path
+from typing import Literal
 
 import attrs
 import pytest
@@ -240,8 +241,10 @@ def test_keys_lead_everywhere(browser: Browser, scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_a_phone_needs_no_scrolling_to_the_side(browser: Browser, scene: Scene, scheme: str) -> None:
-    with window(browser, scene, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:
+def test_a_phone_needs_no_scrolling_to_the_side(
+    browser: Browser, scene: Scene, scheme: Literal["dark", "light"]
+) -> None:
+    with window(browser, scene, size=(390, 844), colours=scheme) as page:
         agent = "/agent/example.org:store:1"
         for path in ("/", "/agents", agent, "/classes", SHELVES, SHELF, "/events", "/plots", "/graph"):
             page.goto(scene.url + path)
