@@ -14,11 +14,13 @@ from qmf._hangup import hangup_handler
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.FileIO]:
-    """The standard input of the program: a terminal."""
+    """The standard input of the program: a terminal, whose end is not ignored, as nohup has it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     outer, inner = os.openpty()
     with io.FileIO(outer), io.FileIO(inner) as made:
         monkeypatch.setattr("sys.stdin", made)
         yield made
+    signal.signal(signal.SIGHUP, before)
 
 
 def handled() -> tuple[list[str], object]:
