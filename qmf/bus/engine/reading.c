@@ -182,6 +182,13 @@ end:
     return result;
 }
 
+static long long milliseconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 PyDoc_STRVAR(read_at_once_doc,
 "read_at_once(lane, signal, seconds, what)\n\n"
 "Wait for messages, and read them, on any thread, if the gate of the lane is open and nobody else does. `signal` is the\n"
@@ -195,7 +202,8 @@ static PyObject *read_at_once(PyObject *Py_UNUSED(module), PyObject *const *argu
         PyErr_SetString(PyExc_TypeError, "read_at_once takes 4 arguments, the last a tuple of twelve");
         return NULL;
     }
-    int signal = (int)PyLong_AsLong(arguments[1]), milliseconds = (int)(PyFloat_AsDouble(arguments[2]) * 1000) + 1;
+    int signal = (int)PyLong_AsLong(arguments[1]);
+    long long left = (long long)(PyFloat_AsDouble(arguments[2]) * 1000) + 1, end = milliseconds_now() + left;
     if (PyErr_Occurred() || find_lane(&lane, arguments[0]))
         return NULL;
     PyObject *const *what = &PyTuple_GET_ITEM(arguments[3], 0);
@@ -207,10 +215,11 @@ static PyObject *read_at_once(PyObject *Py_UNUSED(module), PyObject *const *argu
     int socket = lane.gate->socket, result = 0;
     bool signaled = false;
     char data[READ_SIZE];
-    while (!result && !signaled) {
+    /* Not longer than it was asked for: handlers of signals run after this, and acceptances may come for ever. */
+    for (; !result && !signaled && left > 0; left = end - milliseconds_now()) {
         ssize_t size;
         Py_BEGIN_ALLOW_THREADS
-        size = lane.gate->read(socket, signal, milliseconds, data, sizeof data, &signaled);
+        size = lane.gate->read(socket, signal, left < INT_MAX ? (int)left : INT_MAX, data, sizeof data, &signaled);
         Py_END_ALLOW_THREADS
         if (size < 0 || lane.gate->socket != socket) {
             result = 1; /* the end is for the loop; what the loop has ended is gone */
