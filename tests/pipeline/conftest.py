@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pipeline.java_classes import archive, java_options, keep_archive
 from pipeline.quick import QUICK
 
 if TYPE_CHECKING:
@@ -33,17 +31,11 @@ def spark() -> Iterator[SparkSession]:
     except PipelineError as error:
         pytest.skip(str(error))
     handler = signal.getsignal(signal.SIGINT)
-    classes = archive()
-    new = None if classes is None or classes.exists() else classes.with_suffix(f".{os.getpid()}")
-    settings = QUICK | {"spark.driver.extraJavaOptions": java_options(new)}
-    spark = session("local[2]", partitions=1, settings=settings)
+    spark = session("local[2]", partitions=1, settings=QUICK)
     signal.signal(signal.SIGINT, handler)  # Spark's cancels its jobs, too
     spark.sparkContext.setLogLevel("OFF")
-    java: int = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
     yield spark
     spark.stop()
-    if classes is not None and new is not None:
-        keep_archive(java, new, classes)
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pipeline.java_classes import java_options
-
 #: For many small queries: optimised code and parallel tasks are not worth their cost, nor is deleting what each left.
 #: Spark's usual manager of checkpoints starts programs, `readlink` and `chmod`, for each file.
 QUICK: dict[str, str] = {
-    "spark.driver.extraJavaOptions": java_options(),
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -Djdk.lang.Process.launchMechanism=VFORK",
     "spark.cleaner.referenceTracking": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",

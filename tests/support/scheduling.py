@@ -1,9 +1,9 @@
 """Which process runs which tests, where several do (pytest-xdist).
 
 Each process gets what waits next. That is a module, whose tests share fixtures; a single test, where those of a module
-take long; or all modules with Spark or a browser that share a session. There is one Spark session: it takes 3 s of the
-processor to start and 4 s more for its first queries, and twice as much without the archive of `pipeline.java_classes`,
-so more of them cost more than they bring. What takes long begins first, so that none is left alone at the end.
+take long; or all modules with Spark or a browser that share a session. There is one Spark session: it takes 7 s of the
+processor to start and 10 s more for its first query, so more of them cost more than they bring. What takes long begins
+first, so that none is left alone at the end.
 """
 
 from __future__ import annotations
