@@ -9,9 +9,28 @@ from support import wire
 from support.examples import examples
 from support.vectors import NAMES, Vector, parametrized
 
-from qmf.codec import Message, Section, encode_message
+from qmf.codec import EncodeError, Message, Section, encode_message
 from qmf.errors import DecodeError, ProtocolError
-from qmf.protocol import ContentError, decode, decode_frames, encode, schema_from_map, schema_to_map
+from qmf.protocol import (
+    ContentError,
+    Envelope,
+    V1Message,
+    decode,
+    decode_frames,
+    encode,
+    schema_from_map,
+    schema_to_map,
+)
+
+
+def _comes_again(message: Envelope | V1Message) -> bool:
+    """Whether a message can be decoded once more; but AMQP 0-10's decimals are read, and not written."""
+    try:
+        data = encode(message)
+    except EncodeError as error:
+        return "cannot encode a Decimal in AMQP 0-10" in str(error)
+    return decode(data) is not None
+
 
 OPCODES = [
     "_agent_locate_request",
@@ -104,7 +123,7 @@ def test_bodies_of_any_shape(opcode: str, kind: str | None, body: object) -> Non
     except ContentError:
         return
     # What can be read can be sent on.
-    assert decode(encode(message)) is not None
+    assert _comes_again(message)
 
 
 @pytest.mark.slow
@@ -130,7 +149,7 @@ def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int
         message = decode(bytes(data))
     except (DecodeError, ProtocolError):
         return
-    assert decode(encode(message)) is not None
+    assert _comes_again(message)
 
 
 @pytest.mark.slow

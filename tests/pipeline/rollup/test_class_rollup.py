@@ -11,6 +11,8 @@ from pipeline.lakes import Shop
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'qmf[pipeline]'")
 
+import duckdb
+
 from qmf.pipeline.duckdb_queries import connect
 from qmf.pipeline.rollup import class_rollup
 from qmf.pipeline.rollup.class_rollup import ClassRollup
@@ -77,5 +79,5 @@ def test_a_failure_in_a_part_ends_all(connection: Any, tmp_path: Path) -> None:
     made = rollup.rows(days)
     for _ in range(7):
         next(made)
-    with pytest.raises(Exception, match=Path(files[7][1]).name):
+    with pytest.raises(duckdb.IOException, match=Path(files[7][1]).name):
         next(made)
