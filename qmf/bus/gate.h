@@ -17,7 +17,7 @@ struct gate {
     bool left;      /* another thread has left something for the loop */
     int counter;    /* of the kernel, which ends the wait */
     int poll;       /* what the loop waits with */
-    int socket;     /* that is read by who waits, the loop or another thread; -1 for none */
+    int socket;     /* that the loop's wait reads, or a thread that waits for messages; -1 for none */
     atomic_int reader; /* who reads the socket */
     /* Writes to a socket, and returns how many bytes were taken; ends the connection of a socket; ends the wait. */
     size_t (*write)(int descriptor, const char *data, size_t size);

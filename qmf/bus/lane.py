@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.native import Batch
+from qmf.bus.engine.native import Fed
 from qmf.bus.engine.thread_actions import ThreadActions, UnreadBytes
 from qmf.bus.gated_loop import GatedLoop
 
@@ -37,7 +37,7 @@ class LaneUser(Protocol):
     def buffer_updated(self, nbytes: int) -> None:
         """See asyncio."""
 
-    def on_read_by_other(self, data: bytes, found: tuple[list[Batch], bool, int, int, int | None, bool] | None) -> None:
+    def on_read_by_other(self, data: bytes, found: Fed | None) -> None:
         """Another thread has read bytes, and fed them unless `found` is None."""
 
     def write_now(self) -> None:

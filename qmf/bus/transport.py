@@ -19,7 +19,7 @@ from qmf.bus.channels import client_channel, server_channel
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.native import Batch
+from qmf.bus.engine.native import Fed
 from qmf.bus.lane import Lane, lane_of
 from qmf.bus.transport_owner import NO_OWNER, TransportOwner
 from qmf.sasl.channel import Channel
@@ -352,15 +352,14 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if nbytes == len(buffer) < MAX_READ_BUFFER:
             self._buffer = memoryview(bytearray(2 * nbytes))
 
-    def on_read_by_other(self, data: bytes, found: tuple[list[Batch], bool, int, int, int | None, bool] | None) -> None:
+    def on_read_by_other(self, data: bytes, found: Fed | None) -> None:
         """See `LaneUser`."""
         if found is None:
             self._on_read(self.engine.feed, data)
         else:
-            batches, more, _, offset, failure, _ = found
-            self._on_read(self.engine.take_read, data, batches, more, offset, failure)
+            self._on_read(self.engine.take_read, data, found)
 
-    def _on_read(self, feed: Callable[..., bool | None], *what: Any) -> None:
+    def _on_read(self, feed: Callable[..., bool], *what: Any) -> None:
         self._dispatching, self._flush_requested = True, False
         try:
             idle = feed(*what)

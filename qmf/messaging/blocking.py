@@ -39,7 +39,7 @@ class Wakeup:
         """The same, whether a call that has not begun is there or not: for a caller that waits for it.
 
         In a handler of signals, the function that it interrupted may have set `scheduled` and not called the loop yet;
-        it goes on only when the handler has returned.
+        it continues only after the handler returns.
         """
         try:
             self.scheduled = True

@@ -34,7 +34,7 @@ from qmf.bus.engine.events import (
 from qmf.bus.engine.flow_answers import FlowAnswers
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.links import Links
-from qmf.bus.engine.native import ALL_FLOW, NO_FLOW, Batch, Native, address, native
+from qmf.bus.engine.native import ALL_FLOW, NO_FLOW, Fed, Native, address, native
 from qmf.bus.engine.opening import ESTABLISHMENT_FAILED, ConnectionRefusal, FirstBytes, configure, read_open
 from qmf.bus.engine.properties import error_of
 from qmf.bus.engine.security_layer import NotAuthenticated, SecurityLayer, UnknownProtocol
@@ -269,15 +269,11 @@ class Engine:
         received = self.links.table, self.settings.max_message, self._received_frames.address
         return ThreadActions(compiled, addresses, *parts, self.events, self.deliveries, self.decisions, received)
 
-    def take_read(self, data: bytes, batches: list[Batch], more: bool, offset: int, failure: int | None) -> None:
-        """Go on after another thread has fed bytes of the peer (`ThreadActions.wait_and_read`).
-
-        Args:
-            data: the bytes.
-            batches, more, offset, failure: what has come of them, as of `Native.feed`.
-        """
+    def take_read(self, data: bytes, found: Fed) -> bool:
+        """Go on after another thread has fed bytes of the peer (`ThreadActions.wait_and_read`); returns as `feed`."""
+        batches, more, _, offset, failure, idle = found
         self.deliveries.on_batches(batches, direct=True)
-        self._end_read(data, more, offset, failure, False)
+        return self._end_read(data, more, offset, failure, idle)
 
     def _take_output(self) -> bytes:
         while True:

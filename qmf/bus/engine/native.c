@@ -69,11 +69,10 @@ enum { FUNCTIONS = sizeof pn / sizeof(void *) };
 static int DELIVERY_EVENT, FLOW_EVENT, TRANSPORT_EVENT;
 static uint64_t ACCEPTED, TRANSACTIONAL;
 
-/* Names of attributes of links, and of deliveries. */
-static PyObject *name_received, *name_sent, *name_accepting, *name_confirming, *name_next_tag;
-/* And of what a thread that waits for messages looks at, and changes. */
-static PyObject *name_rows, *name_numbered, *name_direct, *name_unsettled, *name_waiters, *name_threads, *name_fetching,
-    *name_fetching_threads, *name_messages, *name_credit, *name_on_message, *name_extend;
+/* Names of attributes of links, and of deliveries; the others are of what a thread that waits for messages looks at. */
+static PyObject *name_received, *name_sent, *name_accepting, *name_confirming, *name_next_tag, *name_rows, *name_numbered,
+    *name_direct, *name_unsettled, *name_waiters, *name_threads, *name_fetching, *name_fetching_threads, *name_messages,
+    *name_credit, *name_on_message, *name_extend;
 
 /* A link. HOLDS: messages that the peer accepts without settling them stay unsettled. SKIP: nothing of it is simple.
  * QUIET: that the peer has given credit need not be reported; that it wants it used up is. TAGGED: we receive, and the
@@ -472,6 +471,7 @@ static PyObject *feed(PyObject *Py_UNUSED(module), PyObject *const *arguments, P
     PyBuffer_Release(&data);
     return found;
 }
+
 /* Give a delivery a transactional state, as encoded bytes. */
 static void set_state(void *delivery, PyObject *state)
 {
@@ -904,10 +904,12 @@ static int find_names(void)
         PyObject **name;
         const char *text;
     } names[] = {
-        {&name_rows, "rows"},           {&name_numbered, "numbered"},       {&name_direct, "direct"},
+        {&name_received, "received"},   {&name_sent, "sent"},               {&name_accepting, "accepting"},
+        {&name_confirming, "confirming"}, {&name_next_tag, "next_tag"},     {&name_rows, "rows"},
+        {&name_numbered, "numbered"},   {&name_direct, "direct"},           {&name_extend, "extend"},
         {&name_unsettled, "unsettled"}, {&name_waiters, "waiters"},         {&name_threads, "threads"},
         {&name_fetching, "fetching"},   {&name_messages, "messages"},       {&name_fetching_threads, "fetching_threads"},
-        {&name_credit, "credit"},       {&name_on_message, "on_message"},   {&name_extend, "extend"},
+        {&name_credit, "credit"},       {&name_on_message, "on_message"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!(*names[i].name = PyUnicode_InternFromString(names[i].text)))
@@ -917,12 +919,7 @@ static int find_names(void)
 
 static int start(PyObject *module)
 {
-    name_received = PyUnicode_InternFromString("received");
-    name_sent = PyUnicode_InternFromString("sent");
-    name_accepting = PyUnicode_InternFromString("accepting");
-    name_confirming = PyUnicode_InternFromString("confirming");
-    name_next_tag = PyUnicode_InternFromString("next_tag");
-    if (!name_received || !name_sent || !name_accepting || !name_confirming || !name_next_tag || find_names())
+    if (find_names())
         return -1;
     /* Changes with what native.py and this file say to each other, and with `walker_t`: a module that was compiled before
      * is not used. */

@@ -78,6 +78,9 @@ _ROW, _FLAGS = struct.Struct("=QII"), struct.Struct("=I")
 
 #: A batch: kind, link, items.
 Batch = tuple[int, Any, list[Any]]
+#: What `feed` returns: batches, whether an event is left, the next delivery tag, how far the data was used, what proton
+#: returned for bytes that it did not take, or None, and whether all was read and nothing is to be written.
+Fed = tuple[list[Batch], bool, int, int, int | None, bool]
 
 
 class Native:

@@ -7,7 +7,7 @@
  * of a signal, sees anything that is half done.
  */
 
-/* What a thread reads for, the items of a tuple: see `ThreadActions.reading` in thread_actions.py. */
+/* What a thread reads for, the items of a tuple: see `ThreadActions.wait_and_read`. */
 enum { TABLE, LIMIT, WALKER, DELIVERIES, OWN_LINK, WINDOW, ARRIVED, CONDITION, SESSION, RECEIVER, NETWORK, MAKER, ITEMS };
 
 /* Bytes of a read, at most. */
@@ -192,7 +192,7 @@ static long long milliseconds_now(void)
 PyDoc_STRVAR(read_at_once_doc,
 "read_at_once(lane, signal, seconds, what)\n\n"
 "Wait for messages, and read them, on any thread, if the gate of the lane is open and nobody else does. `signal` is the\n"
-"descriptor of an epoll, which ends the wait, too; for `what`, see `ThreadActions.reading`.\n\n"
+"descriptor of an epoll, which ends the wait, too; for `what`, see `ThreadActions.wait_and_read`.\n\n"
 "Returns: whether something may have happened; None, at once, if the thread has to wait in another way.\n");
 
 static PyObject *read_at_once(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)

@@ -14,11 +14,11 @@ from qmf.bus.engine.deliveries import Deliveries
 from qmf.bus.engine.flow_answers import FlowAnswers
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.link_table import LinkTable
-from qmf.bus.engine.native import Batch, Native
+from qmf.bus.engine.native import Fed, Native
 from qmf.bus.engine.sent_frames import SentFrames
 
-#: Bytes that another thread has read, and what has come of them, as `Native.feed` returns it; None if they wait.
-UnreadBytes = tuple[bytes, tuple[list[Batch], bool, int, int, int | None, bool] | None]
+#: Bytes that another thread has read, and what has come of them; None if they were not fed.
+UnreadBytes = tuple[bytes, Fed | None]
 #: A connection for the compiled functions; see `lane_t` in `native.c`.
 Place = tuple[int, int, int, int, int, list[bytes], list[bytes], list[UnreadBytes]]
 

@@ -99,7 +99,7 @@ class IncomingLink(AddressedLink):
         self.window = CreditWindow(capacity)
         self.arrived = ArrivedMessages(self.window, acknowledgements, kind, reader)
         self._maker = maker_parts()
-        #: The last message that a thread waited for came alone: the next one may be read by who waits.
+        #: The last message that a thread waited for came alone: a thread that waits for the next one may read it.
         self._alone = True
         self._draining = False
         #: Messages whose acknowledgement the broker has to confirm, by delivery tag.

@@ -29,7 +29,7 @@ class ThreadSignal(Protocol):
 
     @property
     def poll(self) -> int | None:
-        """The descriptor of an epoll that tells of the signal; None where there is none."""
+        """The descriptor of an epoll that becomes readable with the signal; None without an epoll."""
 
 
 class EventSignal:

@@ -92,7 +92,7 @@ def date(text: str) -> str:
 
 
 def check_lake(lake: str) -> None:
-    """Check that a lake can be read at all, before anything slow starts: `PipelineError` for a folder that is none."""
+    """Raise `PipelineError` for a folder that is missing or holds no lake, before anything slow starts."""
     if not is_local(lake):
         return
     root = local_path(lake)

@@ -42,7 +42,9 @@ class EvaluationPass:
     begin: int  #: signals before this time were evaluated by earlier passes
     end: int  #: signals from this time on belong to later passes
     start: int  #: from when on expected subjects are waited for
-    goodbyes: Sequence[tuple[int, str]] = ()  #: agents that said goodbye within this time, as (time, agent), in order
+    goodbyes: Sequence[
+        tuple[int, str]
+    ] = ()  #: ends of agents that they announced within this time, as (time, agent), in order
     outages: Sequence[tuple[int, int]] = ()  #: intervals in which no recorder was recording, as (begin, end), in order
     ended: Mapping[str, int] = attrs.field(factory=dict)  #: as of `ended_runs`
     #: rows may count at their own time; otherwise all count as of their arrival, and none is misdated
@@ -88,7 +90,7 @@ class Evaluator:
         self.rows = self.misdated = 0
 
     def restore(self, stored: StoredState) -> bool:
-        """Restore a detector, unless it is there; False where its rule is none of these."""
+        """Restore a detector, unless its subject has one; False if its rule is not among those evaluated."""
         number = self._numbers.get(stored.hash)
         if number is not None and stored.state is not None and (number, stored.key) not in self.detectors:
             self._detector((number, stored.key)).load(stored.state)

@@ -109,7 +109,7 @@ class Arrivals:
 
     runs: Mapping[str, tuple[int, int]]  #: first and last arrival of each recorder's run
     changes: Sequence[ConnectionChange]  #: of the runs' connections
-    goodbyes: Sequence[tuple[int, str]]  #: agents that said goodbye, as (time, agent)
+    goodbyes: Sequence[tuple[int, str]]  #: ends of agents that they announced, as (time, agent)
 
 
 class LakeRows:

@@ -127,7 +127,8 @@ class ClassRollup:
                 while begun:
                     yield take()
             finally:
-                for _part, future in begun:
+                # The last one first: a part that begins in between would wait for one before it that was cancelled.
+                for _part, future in reversed(begun):
                     future.cancel()
 
     def _parts(self, days: Sequence[str], threads: int) -> Iterator[_Part]:

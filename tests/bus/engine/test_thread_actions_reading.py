@@ -231,8 +231,7 @@ def test_messages_of_another_link_are_left(client: Client, waiting: WaitingThrea
     pair = client.pair
     for data, found in client.unread:
         assert found is not None
-        batches, more, _, offset, failure, _ = found
-        pair.client.take_read(data, batches, more, offset, failure)
+        pair.client.take_read(data, found)
     pair.pump()
     assert [event.data for event in pair.at_client if isinstance(event, Delivery)] == [b"one"]
 
