@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Callable
 from typing import Any, cast
@@ -32,6 +33,10 @@ MAX_BACKLOG = 256 * 1024
 #: number of connections that have output, up to `MAX_FACTOR`.
 MAX_ACTIONS = 16
 MAX_FACTOR = 4
+
+#: Bytes written for tasks in one turn of the loop, from which on others get the processor before more is read.
+GIVE_WAY = 4096
+_give_way: Callable[[], object] = getattr(os, "sched_yield", lambda: None)
 
 #: Bytes of the buffer for reading, at first and at most. It grows while reads fill it, so that a busy connection needs
 #: few reads and a quiet one little memory.
@@ -101,6 +106,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
         #: True while events are handled: the output that they cause is written afterwards.
         self._dispatching = False
         self._flush_requested = False
+        #: `flush_last` was called for what is being read.
+        self._flushes_last = False
         #: Of `call_last`, and of `call_before_write`.
         self._last: list[Callable[[], object]] = []
         self._before_write: list[Callable[[], object]] = []
@@ -122,13 +129,28 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self._flush_requested = True
         elif self._transport is not None:
             if self._scheduled is None:
-                self._scheduled = self._loop.call_soon(self._flush_scheduled)
-                self._pending.count += 1
+                self.flush_last()
                 self._actions = -1
             self._actions += actions
             if self._actions >= MAX_ACTIONS and self._actions >= MAX_ACTIONS * min(self._pending.count, MAX_FACTOR):
                 self._actions = 0
                 self._flush()
+
+    def flush_last(self) -> None:
+        """Write the engine's output after all that is scheduled by now: what that sends is written together with it.
+
+        For what tasks wait for, of which many go on together. If they send much, others get the processor then: whoever
+        has got work by that may wait for it, where a processor that has become idle would not take it over.
+        """
+        if self._transport is None:
+            return
+        if self._scheduled is None:
+            self._pending.count += 1
+            self._actions = 0
+        else:
+            self._scheduled.cancel()
+        self._scheduled = self._loop.call_soon(self._flush_tasks, self.octets_out)
+        self._flushes_last = True
 
     def perform(self, action: Callable[[], object]) -> None:
         """Call something that acts on the engine, and write its output at once: nothing else is sent in this turn."""
@@ -360,14 +382,15 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self._on_read(self.engine.take_read, data, found)
 
     def _on_read(self, feed: Callable[..., bool], *what: Any) -> None:
-        self._dispatching, self._flush_requested = True, False
+        self._dispatching, self._flush_requested, self._flushes_last = True, False, False
         try:
             idle = feed(*what)
         finally:
             self._dispatching = False
         if not idle or self._flush_requested or self.engine.events:
             self._dispatch()
-            self._flush()
+            if not self._flushes_last:
+                self._flush()
             if self.engine.events:  # proton detects some errors, failed authentication among them, only when it writes
                 self._dispatch()
                 self._flush()
@@ -437,6 +460,11 @@ class AmqpTransport(asyncio.BufferedProtocol):
     def _flush_scheduled(self) -> None:
         self._flush()
         self._end_scheduled()
+
+    def _flush_tasks(self, octets_before: int) -> None:
+        self._flush_scheduled()
+        if self.octets_out - octets_before >= GIVE_WAY:
+            _give_way()
 
     def _end_scheduled(self) -> None:
         """What was scheduled is written."""

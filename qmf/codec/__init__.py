@@ -10,6 +10,7 @@ from qmf.codec import amqp010, amqp10
 from qmf.codec.errors import EncodeError
 from qmf.codec.message import Message, Section, decode_message, encode_message
 from qmf.codec.types import (
+    WRAPPERS,
     Char,
     Described,
     Float32,
@@ -27,6 +28,7 @@ from qmf.codec.types import (
 )
 
 __all__ = [
+    "WRAPPERS",
     "Char",
     "Described",
     "EncodeError",

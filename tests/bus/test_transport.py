@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from qmf.bus.engine.engine import Engine
-from qmf.bus.transport import MAX_ACTIONS, MAX_FACTOR, AmqpTransport, PendingWrites
+from qmf.bus.transport import GIVE_WAY, MAX_ACTIONS, MAX_FACTOR, AmqpTransport, PendingWrites
 from qmf.bus.transport_owner import TransportOwner
 
 
@@ -21,6 +21,10 @@ class _Engine:
 
     def __init__(self) -> None:
         self.waiting = 0
+
+    def feed(self, data: memoryview) -> bool:
+        """What was read; the test's own, if it has set one."""
+        return True
 
     def output(self) -> bytes:
         taken, self.waiting = self.waiting, 0
@@ -180,3 +184,76 @@ async def test_others_are_told_when_the_connection_is_lost() -> None:
     assert seen == [False]
     peer.transport.perform(lambda: seen.append(True))
     assert seen == [False, True]
+
+
+def read(peer: _Peer, tasks: int, *, accepted: int = 0) -> None:
+    """A read for which so many tasks go on, each of which sends; accepting it is output, too."""
+
+    def feed(data: memoryview) -> bool:
+        for _ in range(tasks):
+            asyncio.get_running_loop().call_soon(peer.act, 1)
+        peer.engine.waiting += accepted
+        peer.transport.flush_last()
+        return False
+
+    peer.engine.feed = feed  # type: ignore[method-assign]
+    peer.transport.buffer_updated(1)
+
+
+async def test_what_tasks_send_for_a_read_leaves_together_and_before_the_next_one() -> None:
+    pending = PendingWrites()
+    peer = _Peer(pending)
+    await _turn()
+    peer.socket.writes.clear()
+    for _ in range(3):
+        read(peer, 5, accepted=2)
+        assert not peer.socket.writes
+        assert pending.count == 1
+        await asyncio.sleep(0)
+        assert peer.socket.writes == [7]
+        assert pending.count == 0
+        peer.socket.writes.clear()
+
+
+async def test_what_was_to_be_written_before_waits_for_the_tasks() -> None:
+    pending = PendingWrites()
+    peer = _Peer(pending)
+    await _turn()
+    peer.socket.writes.clear()
+    peer.act(1)
+    read(peer, 3)
+    assert pending.count == 1
+    await asyncio.sleep(0)
+    assert peer.socket.writes == [4]
+    assert pending.count == 0
+    await _turn()
+    assert peer.socket.writes == [4]
+
+
+async def test_a_connection_that_is_lost_writes_nothing_after_its_tasks() -> None:
+    pending = PendingWrites()
+    peer = _Peer(pending)
+    await _turn()
+    peer.socket.writes.clear()
+    read(peer, 3)
+    peer.transport.connection_lost(None)
+    peer.transport.flush_last()
+    await _turn()
+    assert pending.count == 0
+    assert not peer.socket.writes
+
+
+async def test_others_get_the_processor_when_tasks_have_sent_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[int] = []
+    peer = _Peer(None)
+    monkeypatch.setattr("qmf.bus.transport._give_way", lambda: given.append(sum(peer.socket.writes)))
+    await _turn()
+    read(peer, 1)
+    peer.act(1)
+    await _turn()
+    assert not given
+    peer.socket.writes.clear()
+    peer.engine.waiting += GIVE_WAY
+    read(peer, 1)
+    await _turn()
+    assert given == [GIVE_WAY + 1]

@@ -137,7 +137,9 @@ class ReceiverLink(BusLink):
         unsettled = [tag for tag, _ in deliveries if tag is not None]
         if unsettled:
             network.engine.decisions.accept_all(link, unsettled)
-            network.transport.flush_soon()
+        # Tasks that have got an answer run next, and send: the acceptances leave with that, and that leaves before more
+        # is read.
+        network.transport.flush_last()
         self._credit -= len(deliveries)
         self._give_credit(network, link, len(deliveries))
 

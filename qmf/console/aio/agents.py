@@ -270,10 +270,10 @@ class AgentRegistry:
         Raises:
             NotFoundError: not present; names agents with similar names.
         """
-        agent = self.get(name)
-        if agent is None:
+        entry = self._entries.get(name if name != BROKER else self.resolve(name))
+        if entry is None:
             raise NotFoundError("agent", name, self._entries)
-        return agent
+        return entry.agent
 
     def resolve(self, name: str) -> str:
         """The full name for a name or alias; the alias itself while no broker is known."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 from bus.peer import serving
@@ -12,6 +13,9 @@ from support.waiting import until
 
 from qmf.bus import AmqpBus, LinkLost
 from qmf.bus.client.bus_link import MAX_REATTACHMENTS
+from qmf.bus.client.sender_link import MAX_BATCH
+from qmf.bus.engine.deliveries import Deliveries
+from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.errors import DisconnectedError, LinkError, NetworkError
 
@@ -96,6 +100,28 @@ async def test_messages_of_one_turn_leave_together_and_in_order() -> None:
         await bus.close()  # waits for outcomes
         assert outcomes == [None] * 49
         assert peers.all[0].bodies == [DATA, *sent]
+
+
+async def test_many_messages_of_one_turn_leave_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = ScriptedBroker()
+    together: list[int] = []
+    send_all = Deliveries.send_all
+
+    def counting(self: Deliveries, link: Link, messages: list[bytes], start: int, backlog: int) -> Sequence[int]:
+        together.append(len(messages))
+        return send_all(self, link, messages, start, backlog)
+
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        await bus.send(DATA, confirm=True)
+        monkeypatch.setattr(Deliveries, "send_all", counting)
+        for _ in range(2 * MAX_BATCH + 3):
+            assert bus.try_send(DATA, lambda _: None)
+        assert together == [MAX_BATCH, MAX_BATCH]
+        await until(lambda: len(peers.all[0].bodies) == 2 * MAX_BATCH + 4, "all messages")
+        assert together == [MAX_BATCH, MAX_BATCH, 3]
+        await bus.close()
 
 
 async def test_try_send_takes_what_there_is_credit_for() -> None:

@@ -6,6 +6,7 @@ import keyword
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
+from qmf.codec import WRAPPERS
 from qmf.codec import wrap_value as sized
 from qmf.errors import ConstraintError, NotFoundError, ProtocolError
 from qmf.protocol import BROKER, ObjectId, from_wire, to_wire
@@ -112,14 +113,16 @@ class PreparedMethod:
             inputs[name] = accepted
         return inputs
 
-    def typed_outputs(self, values: Mapping[str, object], agent: str) -> dict[str, object]:
+    def typed_outputs(self, values: Mapping[str, object], agent: str) -> Mapping[str, object]:
         """The outputs of a call, converted to their types; those not in the schema stay as they were sent."""
         types, plain = self._types, self._plain
+        for name, value in values.items():
+            if value.__class__ is not plain.get(name):
+                break
+        else:
+            return values
         return {
-            name: value
-            if value.__class__ is plain.get(name) or name not in types
-            else convert_value(types[name], value, agent)
-            for name, value in values.items()
+            name: convert_value(types[name], value, agent) if name in types else value for name, value in values.items()
         }
 
 
@@ -129,7 +132,8 @@ def _simple_check(item: Argument) -> Callable[[object], object]:
     if kind.style is Style.DIRECT and kind.minimum is not None and kind.maximum is not None:
         low = kind.minimum if item.minimum is None else max(kind.minimum, item.minimum)
         high = kind.maximum if item.maximum is None else min(kind.maximum, item.maximum)
-        return lambda value: sized(kind, value) if type(value) is int and low <= value <= high else None
+        wrapper = WRAPPERS.get(kind.base, int)
+        return lambda value: wrapper(value) if type(value) is int and low <= value <= high else None
     if kind.style is Style.DIRECT and kind.max_bytes is not None:
         longest = kind.max_bytes if item.max_len is None else min(kind.max_bytes, item.max_len)
         return lambda value: value if type(value) is str and len(value) <= longest and value.isascii() else None

@@ -12,7 +12,7 @@ import functools
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import ParamSpec, TypeVar
+from typing import TypeVar, TypeVarTuple
 
 import attrs
 
@@ -60,7 +60,7 @@ from qmf.protocol import (
 log = logging.getLogger("qmf.console")
 
 C = TypeVar("C")
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 #: Times to live in seconds that a message can't have: they are counted in milliseconds, with 32 bits.
 MAX_TIME_TO_LIVE = 4_000_000.0
@@ -221,10 +221,10 @@ class RpcChannel:
         Raises:
             as of `request`.
         """
-        ttl = _time_to_live(timeout)
+        ttl, name = _time_to_live(timeout), agent.info.name
         if on_behalf_of is None:
             subject = agent.info.direct_subject
-            exchange, key = (self._topic, subject) if subject else (self._direct, agent.name)
+            exchange, key = (self._topic, subject) if subject else (self._direct, name)
             encode_call = call_form(exchange, key, self._reply_to, None, method, object_id, self._bus.user).encode
         else:
             call = MethodRequest(method=method, object_id=object_id, arguments=arguments, on_behalf_of=on_behalf_of)
@@ -232,13 +232,13 @@ class RpcChannel:
             def encode_call(number: str, arguments: Mapping[str, object], ttl: float | None) -> bytes:  # noqa: ARG001
                 return self._encode_request(call, self._address(agent), number, ttl)
 
-        request, sending = self._begin(words, agent.name, timeout), None
+        request, sending = self._begin(words, name, timeout), None
         request.takes_outputs = True
         outputs: Mapping[str, object] = {}
         try:
             sending = self._start(request, encode_call, str(request.id), arguments, ttl)
             for part in await request.future:
-                outputs = part if type(part) is dict else _expect(part, MethodResponse, words, agent.name).arguments
+                outputs = part if type(part) is dict else _expect(part, MethodResponse, words, name).arguments
         finally:
             if sending is not None or request.state is not RequestState.ANSWERED:
                 self._leave(request, sending)
@@ -314,12 +314,10 @@ class RpcChannel:
         if sending is not None and not sending.done():
             self._sending.keep(sending)  # the answer arrived before the confirmation
 
-    def _start(
-        self, request: Request, encode: Callable[P, bytes], *args: P.args, **kwargs: P.kwargs
-    ) -> asyncio.Task[None] | None:
+    def _start(self, request: Request, encode: Callable[[*Ts], bytes], *args: *Ts) -> asyncio.Task[None] | None:
         """Send a request, in a task if that takes waiting; `encode` makes it of the other arguments."""
         try:
-            data = encode(*args, **kwargs)
+            data = encode(*args)
             if self._bus.try_send(data, functools.partial(self._on_outcome, request)):
                 return None
         except (QmfError, ValueError) as error:
@@ -337,10 +335,7 @@ class RpcChannel:
             self._on_outcome(request, None)
 
     def _on_outcome(self, request: Request, error: Exception | None) -> None:
-        if error is None:
-            if request.state is RequestState.SENDING:  # else it makes no difference
-                request.advance(RequestEvent.SENT)
-        elif not request.state.final:
+        if error is not None and not request.state.final:
             self._pending.end(request, RequestEvent.LOSS, error)
 
     # -- messages without answer
@@ -465,8 +460,6 @@ class RpcChannel:
             self._pending.end(request, RequestEvent.LAST)
         elif request.enough and request.has_enough(content):
             self._pending.end(request, RequestEvent.ENOUGH)
-        else:
-            request.advance(RequestEvent.PART)
 
     def _refuse(self, number: int, error: QmfError) -> None:
         request = self._pending.find(number)
@@ -483,7 +476,9 @@ def _expect(part: object, expect: type[C], words: str | Callable[[], str], agent
 
 def _time_to_live(timeout: float) -> float | None:
     """How long a call is worth delivering and starting: until its caller gives up."""
-    return max(timeout, 0.001) if timeout < MAX_TIME_TO_LIVE else None
+    if timeout >= MAX_TIME_TO_LIVE:
+        return None
+    return timeout if timeout > 0.001 else 0.001
 
 
 def _number(correlation_id: str | None) -> int:

@@ -86,19 +86,19 @@ class PendingRequests:
 
     def end(self, request: Request, event: RequestEvent, error: Exception | None = None) -> None:
         """A request ends: with its answer, or an error."""
-        request.advance(event)
-        self._ended[request.state] += 1
+        self._ended[request.end(event)] += 1
         del self._requests[request.id]
         of_agent = self._of_agent[request.agent]
         del of_agent[request.id]
         if not of_agent:
             del self._of_agent[request.agent]
-        if request.future.done():
+        future = request.future
+        if future.done():
             return
         if error is None:
-            request.future.set_result(request.parts)
+            future.set_result(request.parts)
         else:
-            request.future.set_exception(error)
+            future.set_exception(error)
 
     def lose_all(self, make_error: Callable[[], Exception]) -> None:
         """The connection is lost."""

@@ -1,21 +1,17 @@
 """Requests: the life of each, from sending to the last part of its answer or to its failure.
 
-The states of a request, and the events that move it on::
+The states of a request, and the events that end it::
 
-              SENT                PART
-    SENDING ───────▶ WAITING ───────────▶ COLLECTING ◀─┐ PART
-       │                │                     │  └─────┘
-       └────────────────┴──────────┬──────────┘
-                                   ├── LAST      ▶ ANSWERED   every part has arrived
-                                   ├── ENOUGH    ▶ ANSWERED   its caller needs no more of it
-                                   ├── EXCEPTION ▶ REFUSED    the agent answered with an exception
-                                   ├── LOSS      ▶ LOST       message refused; connection or agent gone
-                                   ├── DEADLINE  ▶ EXPIRED    no complete answer in time
-                                   └── CANCEL    ▶ CANCELLED  its caller gave up
+    PENDING ─┬─ LAST      ▶ ANSWERED   every part has arrived
+             ├─ ENOUGH    ▶ ANSWERED   its caller needs no more of it
+             ├─ EXCEPTION ▶ REFUSED    the agent answered with an exception
+             ├─ LOSS      ▶ LOST       message refused; connection or agent gone
+             ├─ DEADLINE  ▶ EXPIRED    no complete answer in time
+             └─ CANCEL    ▶ CANCELLED  its caller gave up
 
-An answer may arrive before the broker's confirmation of the request, so parts are accepted while SENDING, and SENT
-leaves COLLECTING as it is. The five states on the right are final: an answer that still comes is counted as late. Ids
-are never used twice, so a late answer can't reach another request.
+An answer may arrive before the broker's confirmation of the request, so that has no state of its own, and neither have
+parts of an answer. The states on the right are final: an answer that still comes is counted as late. Ids are never used
+twice, so a late answer can't reach another request.
 
 An event that `TRANSITIONS` doesn't list raises `IllegalEvent` and changes nothing.
 """
@@ -24,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import attrs
 
@@ -57,9 +53,7 @@ class AgentLost(PeerError):
 class RequestState(enum.Enum):
     """Where a request is in its life."""
 
-    SENDING = "sending"
-    WAITING = "waiting"
-    COLLECTING = "collecting"
+    PENDING = "pending"
     ANSWERED = "answered"
     REFUSED = "refused"
     LOST = "lost"
@@ -71,14 +65,12 @@ class RequestState(enum.Enum):
     @property
     def final(self) -> bool:
         """True when nothing can happen to the request any more."""
-        return self not in TRANSITIONS.rows
+        return self is not RequestState.PENDING
 
 
 class RequestEvent(enum.Enum):
-    """What can happen to a request."""
+    """What can end a request."""
 
-    SENT = "sent"
-    PART = "part"
     LAST = "last"
     ENOUGH = "enough"
     EXCEPTION = "exception"
@@ -89,34 +81,20 @@ class RequestEvent(enum.Enum):
     __hash__ = object.__hash__  # as above
 
 
-_ENDS = {
-    RequestEvent.LAST: RequestState.ANSWERED,
-    RequestEvent.ENOUGH: RequestState.ANSWERED,
-    RequestEvent.EXCEPTION: RequestState.REFUSED,
-    RequestEvent.LOSS: RequestState.LOST,
-    RequestEvent.DEADLINE: RequestState.EXPIRED,
-    RequestEvent.CANCEL: RequestState.CANCELLED,
-}
-
 TRANSITIONS = StateTable(
     "request",
     {
-        RequestState.SENDING: {
-            **_ENDS,
-            RequestEvent.SENT: RequestState.WAITING,
-            RequestEvent.PART: RequestState.COLLECTING,
-        },
-        RequestState.WAITING: {**_ENDS, RequestEvent.PART: RequestState.COLLECTING},
-        RequestState.COLLECTING: {
-            **_ENDS,
-            RequestEvent.SENT: RequestState.COLLECTING,
-            RequestEvent.PART: RequestState.COLLECTING,
+        RequestState.PENDING: {
+            RequestEvent.LAST: RequestState.ANSWERED,
+            RequestEvent.ENOUGH: RequestState.ANSWERED,
+            RequestEvent.EXCEPTION: RequestState.REFUSED,
+            RequestEvent.LOSS: RequestState.LOST,
+            RequestEvent.DEADLINE: RequestState.EXPIRED,
+            RequestEvent.CANCEL: RequestState.CANCELLED,
         },
     },
 )
-
-
-_NOTHING: Mapping[RequestEvent, RequestState] = {}
+_ENDS = TRANSITIONS.rows[RequestState.PENDING]
 
 
 @attrs.define(eq=False)
@@ -142,7 +120,7 @@ class Request:
     timeout: float
     deadline: float
     future: asyncio.Future[list[object]]
-    state: RequestState = RequestState.SENDING
+    state: RequestState = RequestState.PENDING
     parts: list[object] = attrs.field(factory=list)
     takes_outputs: bool = False
     enough: int = 0
@@ -158,14 +136,15 @@ class Request:
         self._objects += len(part.objects) if isinstance(part, ObjectsResponse) else 0
         return self._objects >= self.enough
 
-    def advance(self, event: RequestEvent) -> None:
-        """Go to the state that the table lists for an event.
+    def end(self, event: RequestEvent) -> RequestState:
+        """Go to the state that the table lists for an event; returns it.
 
         Raises:
             IllegalEvent: the table has no such transition; the state is unchanged.
         """
-        following = TRANSITIONS.rows.get(self.state, _NOTHING).get(event)
-        self.state = TRANSITIONS.next(self.state, event, self.what) if following is None else following
+        pending = self.state is RequestState.PENDING
+        self.state = _ENDS[event] if pending else TRANSITIONS.next(self.state, event, self.what)
+        return self.state
 
 
 @attrs.frozen
