@@ -13,24 +13,32 @@ extra=${2:-dev}
 say() { printf '%s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
-# Set PYTHON to choose one; otherwise the newest that will do.
+has_venv() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
+has_headers() {
+    "$1" -c 'import pathlib, sys, sysconfig
+sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())' 2>/dev/null
+}
+is_new_enough() { command -v "$1" >/dev/null 2>&1 && "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+# Set PYTHON to choose one. Otherwise the system's, if nothing is missing there: distributions build it with profiles of
+# what programs do, and one that was only compiled, as by pyenv, takes a fifth more for the tests. Or else the newest
+# that will do.
+system=/usr/bin/python3
 find_python() {
+    if [ -z "${PYTHON:-}" ] && is_new_enough "$system" && has_venv "$system" && has_headers "$system"; then
+        echo "$system"
+        return
+    fi
     for name in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do
-        if command -v "$name" >/dev/null 2>&1 &&
-            "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        if is_new_enough "$name"; then
             command -v "$name"
             return
         fi
     done
 }
 
-has_venv() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
 has_compiler() { command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1; }
 has_java() { sh "$(dirname "$0")/java.sh" 2>/dev/null; }
-has_headers() {
-    "$1" -c 'import pathlib, sys, sysconfig
-sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())' 2>/dev/null
-}
 
 missing=
 python=$(find_python)
