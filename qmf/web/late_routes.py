@@ -43,5 +43,9 @@ class LateRoute(APIRoute):
         if name.startswith("__") or (options := self.__dict__.get("_rest")) is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         self._rest = None
-        super().__init__(self.path, self.endpoint, **options)
+        try:
+            super().__init__(self.path, self.endpoint, **options)
+        except Exception:
+            self._rest = options  # the next request gets this error, too
+            raise
         return getattr(self, name)

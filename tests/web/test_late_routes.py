@@ -73,6 +73,16 @@ def test_a_route_is_worked_out_when_it_is_called() -> None:
     assert not asked
 
 
+def test_a_mistake_in_an_endpoint_is_named_at_each_request() -> None:
+    def endpoint(name: Annotated[str, Query()]) -> str:
+        return name
+
+    route = LateRoute("/parts/{name}", endpoint)
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="Cannot use `Query` for path param 'name'"):
+            assert route.dependant
+
+
 def test_what_no_route_has_is_an_error() -> None:
     route = LateRoute("/one", wanted)
     assert not hasattr(route, "nothing")
