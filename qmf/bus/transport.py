@@ -1,10 +1,11 @@
 """An engine on an asyncio transport: the only I/O of this package and of the embedded broker.
 
 Rules: each read does feed, dispatch, flush in this order, so that all answers, of the owner and of proton, are written
-together. Every write is done by `_flush`, but for those of other threads (`lane.py`). Output that is caused outside of
-a read is written once per turn of the loop and, for the peer to work at the same time, after every `MAX_ACTIONS`
-messages; less often while several connections of a broker have output, since their peers have work already. While the
-transport's buffer is full, nothing is taken from the engine, and `can_send` asks owners to stop sending.
+together; where tasks wait for what was read, they send before that (`flush_last`). Every write is done by `_flush`, but
+for those of other threads (`lane.py`). Output that is caused outside of a read is written once per turn of the loop
+and, for the peer to work at the same time, after every `MAX_ACTIONS` messages; less often while several connections of
+a broker have output, since their peers have work already. While the transport's buffer is full, nothing is taken from
+the engine, and `can_send` asks owners to stop sending.
 """
 
 from __future__ import annotations
