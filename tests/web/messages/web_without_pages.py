@@ -13,6 +13,8 @@ With the end of its input all servers are killed.
 
 from __future__ import annotations
 
+import gc
+import importlib.util
 import os
 import signal
 import sys
@@ -21,6 +23,24 @@ from qmf._event_loop import run
 from qmf.connecting import BrokerTarget
 from qmf.web import WebOptions, create_application
 from qmf.web.server import listen, serve, url_of
+
+#: What a server loads late.
+_LATE = (
+    "encodings.idna",
+    "qmf.bus.client.receiver_link",
+    "qmf.bus.client.sender_links",
+    "uvicorn.lifespan.off",
+    *(["uvloop"] if importlib.util.find_spec("uvloop") else []),
+)
+
+
+def load() -> None:
+    """Load what servers load; what is loaded is left alone by collections of garbage, and so stays shared memory."""
+    for module in _LATE:
+        importlib.import_module(module)
+    create_application(WebOptions(target=BrokerTarget.of("localhost")), pages=False)
+    gc.collect()
+    gc.freeze()
 
 
 def serve_here(broker: str) -> None:
