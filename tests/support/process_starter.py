@@ -9,6 +9,7 @@ process id, and its exit code when it has ended. With the end of the socket it e
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import importlib
@@ -22,6 +23,7 @@ import socket
 import sys
 import termios
 import time
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +105,20 @@ def become(request: dict[str, Any]) -> None:
         runpy.run_path(words[0], run_name="__main__")
 
 
+def forget(own: AbstractSet[str]) -> None:
+    """Leave what all modules but these have to the operating system.
+
+    The interpreter would clear them one by one before its end, and so copy all memory that forks share.
+    """
+    for name in sys.modules.keys() - own:
+        del sys.modules[name]
+
+
 if __name__ == "__main__":
     del sys.path[0]  # the folder of this file
+    if not sys.warnoptions:  # what is cleared may warn
+        # First, and so called last, after all else that a command does at its end.
+        atexit.register(forget, frozenset(sys.modules))
     with socket.socket(fileno=os.dup(0)) as asked:
         request = listen(asked)
     become(request)
