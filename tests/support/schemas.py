@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import TypeVar
@@ -77,16 +78,44 @@ def _maybe(strategy: st.SearchStrategy[T]) -> st.SearchStrategy[T | None]:
     return st.none() | strategy
 
 
+# Hypothesis looks through a strategy when it first draws from it, which takes longer than to draw. So those that need
+# not be made for each value are made once.
+_MAYBE_TEXT = _maybe(TEXTS)
+_DIRECT_TYPES, _ALL_TYPES = st.sampled_from(DIRECT), st.sampled_from(DIRECT + COUNTERS)
+_ACCESSES, _DIRECTIONS, _SEVERITIES = st.sampled_from(Access), st.sampled_from(Direction), st.sampled_from(Severity)
+_ONE_TO_THREE = st.lists(NAMES, min_size=1, max_size=3)
+_CLASS_NAMES = st.lists(NAMES, min_size=1, max_size=3, unique_by=str.lower)
+_UP_TO_THREE, _UP_TO_FOUR, _UP_TO_EIGHT = (st.lists(NAMES, max_size=most, unique=True) for most in (3, 4, 8))
+_FINITE = st.floats(allow_nan=False, allow_infinity=False, width=32).map(lambda number: number + 0.0)  # no -0.0
+_JSON_VALUES: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+#: Values of the types that have no bounds.
+_UNBOUNDED: dict[str, st.SearchStrategy[object]] = {
+    "bool": st.booleans(),
+    "uuid": st.uuids(),
+    "map": st.dictionaries(TEXTS, _JSON_VALUES, max_size=3),
+    "list": st.lists(_JSON_VALUES, max_size=3),
+}
+
+
+@functools.cache
+def _lengths(type: QmfType) -> st.SearchStrategy[int | None]:
+    assert type.max_bytes is not None
+    return _maybe(st.integers(1, type.max_bytes))
+
+
 @st.composite
 def _bounds(draw: st.DrawFn, type: QmfType) -> dict[str, int | float | None]:
     if type.is_string:
-        assert type.max_bytes is not None
-        return {"max_len": draw(_maybe(st.integers(1, type.max_bytes)))}
+        return {"max_len": draw(_lengths(type))}
     numbers: st.SearchStrategy[int] | st.SearchStrategy[float]
     if type.is_integer:
         numbers = st.integers(type.minimum, type.maximum)
     elif type.name in ("float", "double"):
-        numbers = st.floats(allow_nan=False, allow_infinity=False, width=32).map(lambda number: number + 0.0)  # no -0.0
+        numbers = _FINITE
     else:
         return {}
     low, high = sorted([draw(numbers), draw(numbers)])
@@ -105,26 +134,15 @@ def values(
         return st.integers(low, type.maximum if maximum is None else int(maximum))
     if type.name in ("float", "double"):
         return st.floats(minimum, maximum, allow_nan=False, width=32)
-    json_values = st.recursive(
-        st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | TEXTS,
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-        max_leaves=5,
-    )
-    others: dict[str, st.SearchStrategy[object]] = {
-        "bool": st.booleans(),
-        "uuid": st.uuids(),
-        "map": st.dictionaries(TEXTS, json_values, max_size=3),
-        "list": st.lists(json_values, max_size=3),
-    }
-    return others[type.name]
+    return _UNBOUNDED[type.name]
 
 
 @st.composite
 def _arguments(draw: st.DrawFn, classes: list[str], *, event: bool) -> tuple[Argument, ...]:
     result = []
-    for name in draw(st.lists(NAMES, max_size=4, unique=True)):
-        type = draw(st.sampled_from(DIRECT))
-        direction = Direction.IN if event else draw(st.sampled_from(Direction))
+    for name in draw(_UP_TO_FOUR):
+        type = draw(_DIRECT_TYPES)
+        direction = Direction.IN if event else draw(_DIRECTIONS)
         bounds = draw(_bounds(type))
         default = None
         if direction is not Direction.OUT and type.name != "objId":
@@ -135,8 +153,8 @@ def _arguments(draw: st.DrawFn, classes: list[str], *, event: bool) -> tuple[Arg
                 type=type,
                 direction=direction,
                 default=default,
-                unit=draw(_maybe(TEXTS)),
-                desc=draw(_maybe(TEXTS)),
+                unit=draw(_MAYBE_TEXT),
+                desc=draw(_MAYBE_TEXT),
                 references=draw(_maybe(_references(classes))) if type.name == "objId" else None,
                 **bounds,  # type: ignore[arg-type]
             )
@@ -153,7 +171,7 @@ def _properties(draw: st.DrawFn, names: list[str], classes: list[str]) -> tuple[
     result = []
     parent = False
     for name in names:
-        type = draw(st.sampled_from(DIRECT))
+        type = draw(_DIRECT_TYPES)
         index = draw(st.booleans())
         general = type.name == "objId" and draw(st.booleans())
         parent_ref = type.name == "objId" and not parent and draw(st.booleans())
@@ -162,14 +180,14 @@ def _properties(draw: st.DrawFn, names: list[str], classes: list[str]) -> tuple[
             Property(
                 name=name,
                 type=type,
-                access=draw(st.sampled_from(Access)),
+                access=draw(_ACCESSES),
                 index=index,
                 optional=not index and draw(st.booleans()),
                 parent_ref=parent_ref,
                 references=draw(_references(classes)) if type.name == "objId" and not general else None,
                 general_reference=general,
-                unit=draw(_maybe(TEXTS)),
-                desc=draw(_maybe(TEXTS)),
+                unit=draw(_MAYBE_TEXT),
+                desc=draw(_MAYBE_TEXT),
                 **draw(_bounds(type)),  # type: ignore[arg-type]
             )
         )
@@ -181,12 +199,12 @@ def _statistics(draw: st.DrawFn, names: list[str], taken: set[str], classes: lis
     result: list[Statistic] = []
     taken = set(taken)
     for name in names:
-        type = draw(st.sampled_from(DIRECT + COUNTERS))
+        type = draw(_ALL_TYPES)
         item = Statistic(
             name=name,
             type=type,
-            unit=draw(_maybe(TEXTS)),
-            desc=draw(_maybe(TEXTS)),
+            unit=draw(_MAYBE_TEXT),
+            desc=draw(_MAYBE_TEXT),
             references=draw(_references(classes)) if type.name == "objId" else None,
             **draw(_bounds(type)),  # type: ignore[arg-type]
         )
@@ -205,14 +223,14 @@ def _statistics(draw: st.DrawFn, names: list[str], taken: set[str], classes: lis
 @st.composite
 def schemas(draw: st.DrawFn) -> Schema:
     """Any valid schema without hashes."""
-    package = ".".join(draw(st.lists(NAMES, min_size=1, max_size=3)))
-    class_names = draw(st.lists(NAMES, min_size=1, max_size=3, unique_by=str.lower))
+    package = ".".join(draw(_ONE_TO_THREE))
+    class_names = draw(_CLASS_NAMES)
     classes = []
     for name in class_names:
-        names = draw(st.lists(NAMES, max_size=8, unique=True))
+        names = draw(_UP_TO_EIGHT)
         split = draw(st.integers(0, len(names)))
         properties = draw(_properties(names[:split], class_names))
-        method_names = draw(st.lists(NAMES, max_size=3, unique=True))
+        method_names = draw(_UP_TO_THREE)
         classes.append(
             ClassSchema(
                 package=package,
@@ -220,10 +238,10 @@ def schemas(draw: st.DrawFn) -> Schema:
                 properties=properties,
                 statistics=draw(_statistics(names[split:], set(names[:split]), class_names)),
                 methods=tuple(
-                    Method(name=n, desc=draw(_maybe(TEXTS)), arguments=draw(_arguments(class_names, event=False)))
+                    Method(name=n, desc=draw(_MAYBE_TEXT), arguments=draw(_arguments(class_names, event=False)))
                     for n in method_names
                 ),
-                desc=draw(_maybe(TEXTS)),
+                desc=draw(_MAYBE_TEXT),
             )
         )
     arguments = draw(_arguments(class_names, event=True))
@@ -231,13 +249,13 @@ def schemas(draw: st.DrawFn) -> Schema:
         EventSchema(
             package=package,
             name=name,
-            severity=draw(st.sampled_from(Severity)),
+            severity=draw(_SEVERITIES),
             arguments=tuple(item for item in arguments if draw(st.booleans())),
-            desc=draw(_maybe(TEXTS)),
+            desc=draw(_MAYBE_TEXT),
         )
-        for name in draw(st.lists(NAMES, max_size=3, unique=True))
+        for name in draw(_UP_TO_THREE)
     ]
-    return Schema(package=package, classes=tuple(classes), events=tuple(events), desc=draw(_maybe(TEXTS)))
+    return Schema(package=package, classes=tuple(classes), events=tuple(events), desc=draw(_MAYBE_TEXT))
 
 
 def without_hashes(schema: Schema) -> Schema:

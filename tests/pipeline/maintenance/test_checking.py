@@ -31,13 +31,20 @@ def gap(seq: int) -> object:
     return with_text(arrow_table(columns_of(RowKind.GAPS, None), rows), DATE, "1970-01-01")
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> DeltaLake:
-    """A lake of six commits."""
-    lake = DeltaLake(str(tmp_path / "lake"))
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of six commits, of which each test has a copy: to write it takes longer."""
+    folder = tmp_path_factory.mktemp("written") / "lake"
+    lake = DeltaLake(str(folder))
     for number in range(1, 7):
         put(lake, number, (number, number % 2))
-    return lake
+    return folder
+
+
+@pytest.fixture
+def lake(written: Path, tmp_path: Path) -> DeltaLake:
+    """A lake of six commits."""
+    return DeltaLake(str(shutil.copytree(written, tmp_path / "lake")))
 
 
 def entry(lake: DeltaLake, version: int) -> Path:

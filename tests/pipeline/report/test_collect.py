@@ -187,7 +187,8 @@ def test_what_says_nothing_is_not_plotted(tmp_path: Path) -> None:
         # It lived for one window only, so it is not the largest of all.
         if n == 3:
             sample(shop, schema, at, "short", {"delay": 10**10})
-        shop.beat(at)
+        shop.beat(at, commit=False)
+    shop.commit()
     charts = reported(shop).charts
     # What was received and what was routed is one plot; how long something has run is none.
     assert [(chart.title, chart.unit) for chart in charts] == [
