@@ -130,7 +130,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self._flush_requested = True
         elif self._transport is not None:
             if self._scheduled is None:
-                self.flush_last()
+                self._scheduled = self._loop.call_soon(self._flush_scheduled)
+                self._pending.count += 1
                 self._actions = -1
             self._actions += actions
             if self._actions >= MAX_ACTIONS and self._actions >= MAX_ACTIONS * min(self._pending.count, MAX_FACTOR):

@@ -251,6 +251,9 @@ async def test_others_get_the_processor_when_tasks_have_sent_much(monkeypatch: p
     read(peer, 1)
     peer.act(1)
     await _turn()
+    peer.engine.waiting += GIVE_WAY
+    peer.act(1)  # for no task that waited
+    await _turn()
     assert not given
     peer.socket.writes.clear()
     peer.engine.waiting += GIVE_WAY
