@@ -35,7 +35,7 @@ MAX_BACKLOG = 256 * 1024
 MAX_ACTIONS = 16
 MAX_FACTOR = 4
 
-#: Bytes written for tasks in one turn of the loop, from which on others get the processor before more is read.
+#: Bytes written for tasks in one turn of the loop, from which on the thread yields its processor before more is read.
 GIVE_WAY = 4096
 _give_way: Callable[[], object] = getattr(os, "sched_yield", lambda: None)
 
@@ -141,8 +141,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
     def flush_last(self) -> None:
         """Write the engine's output after all that is scheduled by now: what that sends is written together with it.
 
-        For what tasks wait for, of which many go on together. If they send much, others get the processor then: whoever
-        has got work by that may wait for it, where a processor that has become idle would not take it over.
+        For answers that tasks wait for: many tasks continue in the same turn of the loop. If they send much, the thread
+        yields its processor afterwards, since the peer may be waiting for it.
         """
         if self._transport is None:
             return

@@ -42,9 +42,8 @@ class EvaluationPass:
     begin: int  #: signals before this time were evaluated by earlier passes
     end: int  #: signals from this time on belong to later passes
     start: int  #: from when on expected subjects are waited for
-    goodbyes: Sequence[
-        tuple[int, str]
-    ] = ()  #: ends of agents that they announced within this time, as (time, agent), in order
+    #: ends of agents that they announced within this time, as (time, agent), in order
+    goodbyes: Sequence[tuple[int, str]] = ()
     outages: Sequence[tuple[int, int]] = ()  #: intervals in which no recorder was recording, as (begin, end), in order
     ended: Mapping[str, int] = attrs.field(factory=dict)  #: as of `ended_runs`
     #: rows may count at their own time; otherwise all count as of their arrival, and none is misdated
